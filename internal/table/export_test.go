@@ -9,7 +9,6 @@ const (
 	BlankBytes = blankBytes
 	Buffered   = buffered
 	HeadLines  = headLines
-	Piece      = piece
 )
 
 var (

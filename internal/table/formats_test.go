@@ -67,14 +67,10 @@ func TestReadFormats(t *testing.T) {
 	}
 }
 
-// TestReadEntries: forms of Matrix Market that no file of testdata has.
-func TestReadEntries(t *testing.T) {
-	for name, c := range map[string][2]string{
-		"a negative zero": {"%%MatrixMarket matrix coordinate real general\n1 2 2\n1 1 -0\n1 2 1\n",
-			"f1; s1|s2; -0 1"},
-	} {
-		t.Run(name, func(t *testing.T) { readsAs(t, c[0], anything, c[1]) })
-	}
+// TestNegativeZero: no sum makes 0 of an entry that is -0.
+func TestNegativeZero(t *testing.T) {
+	readsAs(t, "%%MatrixMarket matrix coordinate real general\n1 2 2\n1 1 -0\n1 2 1\n", anything,
+		"f1; s1|s2; -0 1")
 }
 
 const gct13 = "#1.3\n2\t2\t1\t1\nid\tdesc\ta\tb\nage\tna\t4\tx\ng1\tfirst\t1\t2\ng2\t\t3.5\tNA\t\n"
@@ -116,7 +112,7 @@ func TestFormatFaults(t *testing.T) {
 	}
 	zeros := strings.Repeat("\x00", 32)
 	const mtx = "%%MatrixMarket matrix coordinate real general\n"
-	for _, c := range []struct{ name, in, want string }{
+	allFail(t, table.Options{Memory: 1 << 18}, []faulty{
 		{"gct: no sizes", "#1.2\nName\n",
 			"in:2: here must be 2 whole numbers: the number of features, the number of samples, ..."},
 		{"gct: no features", "#1.2\n0\t2\n", "in:2: the file says that it has 0 features and 2 samples"},
@@ -205,13 +201,7 @@ func TestFormatFaults(t *testing.T) {
 		{"text too large", "x,a,b\n" + strings.Repeat("g,1,2\n", 40000),
 			"in: more than 8185 lines of 2 numbers would take more than the 256 KiB of memory that reading " +
 				"may take: allow more with -max-memory, if the file is what it should be"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			fails(t, c.in, table.Options{Memory: 1 << 18},
-				c.want)
-		})
-	}
+	})
 }
 
 func file(t *testing.T, name string) string {

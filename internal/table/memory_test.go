@@ -92,12 +92,10 @@ var bounded = map[string]func() io.Reader{
 		}))
 	},
 	"a sparse archive of nothing": func() io.Reader {
-		return bytes.NewReader(sparseArchive(30000, 30000,
-			0))
+		return bytes.NewReader(sparseArchive(30000, 30000, 0))
 	},
 	"a sparse archive of few": func() io.Reader {
-		return bytes.NewReader(sparseArchive(20000, 30000,
-			100))
+		return bytes.NewReader(sparseArchive(20000, 30000, 100))
 	},
 	"an archive of many files": func() io.Reader {
 		var b bytes.Buffer
@@ -263,9 +261,9 @@ func readBounded(name string) (said string) {
 	return said
 }
 
-// TestPeak: of a file and through a pipe, reading has the matrix in memory once and little else. QUANTMF_LONG
-// adds files of simpler forms. A process of its own reads, and collects at each hundredth by which the heap
-// grows, so that what is resident is nearly what is alive; the system keeps the peak.
+// TestPeak: of a file and through a pipe, reading has the matrix in memory once and little else. A process of
+// its own reads, and collects at each hundredth by which the heap grows, so that what is resident is nearly
+// what is alive; the system keeps the peak.
 func TestPeak(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
@@ -281,11 +279,7 @@ func TestPeak(t *testing.T) {
 	rows, columns := table.Numbered("gene", m.Rows), table.Numbered("sample", m.Cols)
 	matrix := 8 * len(m.Data)
 	idle, _ := readBy(t, "GOGC=1", peakReads+"=")
-	names := []string{"x.csv.gz", "x.gct", "x.npz"} // text, a form of tables, an archive
-	if os.Getenv("QUANTMF_LONG") != "" {
-		names = append(names, "x.tsv", "x.npy", "x.npy.gz")
-	}
-	for _, name := range names {
+	for _, name := range []string{"x.csv.gz", "x.gct", "x.npz", "x.tsv", "x.npy", "x.npy.gz"} {
 		path := filepath.Join(dir, name)
 		out := must(os.Create(path))(t)
 		ok(t, table.Write(out, name, "feature", rows, columns, m))

@@ -80,16 +80,13 @@ func TestNPYRows(t *testing.T) {
 	}
 	opts := []quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithMissingValues()}
 	fits := map[string]func(x quantmf.Rows) (quantmf.Model, error){
-		"NMF": func(x quantmf.Rows) (quantmf.Model,
-			error) {
+		"NMF": func(x quantmf.Rows) (quantmf.Model, error) {
 			return quantmf.FitNMF(t.Context(), x, 3, opts...)
 		},
-		"QMF": func(x quantmf.Rows) (quantmf.Model,
-			error) {
+		"QMF": func(x quantmf.Rows) (quantmf.Model, error) {
 			return quantmf.FitQMF(t.Context(), x, 3, opts...)
 		},
-		"QMFQ": func(x quantmf.Rows) (quantmf.Model,
-			error) {
+		"QMFQ": func(x quantmf.Rows) (quantmf.Model, error) {
 			return quantmf.FitQMFQ(t.Context(), x, 3, opts...)
 		},
 	}
@@ -129,8 +126,6 @@ func TestNPYRows(t *testing.T) {
 			models := []string{[]string{"NMF", "QMF", "QMFQ"}[(turn+k)%3]}
 			if os.Getenv("QUANTMF_LONG") != "" {
 				models = []string{"NMF", "QMF", "QMFQ"}
-			} else if testing.Short() {
-				models = map[string][]string{">f4": {"QMF"}}[c.descr]
 			} else if k != turn%2 {
 				models = nil
 			}

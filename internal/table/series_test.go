@@ -70,7 +70,7 @@ func TestReadSeries(t *testing.T) {
 
 func TestSeriesFaults(t *testing.T) {
 	in := seriesOf(seriesRows)
-	for _, c := range []struct{ name, in, want string }{
+	allFail(t, anything, []faulty{
 		{"no table", in[:strings.Index(in, seriesBegin)],
 			"in:8: this is a series matrix of GEO and ends before its table, which begins with the line " +
 				"!series_matrix_table_begin: copy or download it again"},
@@ -87,9 +87,7 @@ func TestSeriesFaults(t *testing.T) {
 				`add the missing cells`},
 		{"SOFT", "^DATABASE = GeoMiame\n",
 			"in: this is SOFT of GEO: take the series matrix that GEO offers of the same series"},
-	} {
-		t.Run(c.name, func(t *testing.T) { fails(t, c.in, anything, c.want) })
-	}
+	})
 	// Wherever a file is cut, this is said.
 	in = in[strings.Index(in, "!Sample_data"):]
 	for i := len("!Sample_"); i < len(in)-1; i++ {

@@ -73,6 +73,15 @@ func fails(t *testing.T, in string, o table.Options, want string) {
 	}
 }
 
+// faulty is a file and the words in which its fault is to be told.
+type faulty struct{ name, in, want string }
+
+func allFail(t *testing.T, o table.Options, files []faulty) {
+	for _, f := range files {
+		t.Run(f.name, func(t *testing.T) { t.Parallel(); fails(t, f.in, o, f.want) })
+	}
+}
+
 func TestRead(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"tsv", "feature\ta\tb\ng1\t1\t2\ng2\t3\t4.5\n", "g1|g2; a|b; 1 2/3 4.5"},
@@ -112,9 +121,7 @@ func TestRead(t *testing.T) {
 
 func TestReadFaults(t *testing.T) {
 	const missing = ": give -missing, fill in a number, or remove the feature or the sample"
-	for _, c := range []struct {
-		name, in, want string
-	}{
+	allFail(t, table.Options{}, []faulty{
 		{"empty", "", "in: the file is empty: it should hold features in rows and samples in columns"},
 		{"blank", "\n\r\n\n", "in: the file is empty: it should hold features in rows and samples in " +
 			"columns"},
@@ -218,9 +225,7 @@ func TestReadFaults(t *testing.T) {
 			"in: the gzip data are damaged or cut short (unexpected EOF): copy or download the file again"},
 		{"gzip cut in its data", gzipped("x,a,b\ng1,1,2\n")[:25],
 			"in: the gzip data are damaged or cut short (unexpected EOF): copy or download the file again"},
-	} {
-		t.Run(c.name, func(t *testing.T) { t.Parallel(); fails(t, c.in, table.Options{}, c.want) })
-	}
+	})
 }
 
 func TestReadPassesOnOtherErrors(t *testing.T) {

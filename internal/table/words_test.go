@@ -169,16 +169,9 @@ func FuzzDecimalComma(f *testing.F) {
 			}
 			text += "g;" + n + "\n"
 		}
-		points := reads(t, o, func() (*table.Table,
-			error) {
-			return table.Read(strings.NewReader(text), "in", o)
-		})
+		points := readsText(t, text, o)
 		o.Decimal = ','
-		text = strings.ReplaceAll(text, ".", ",")
-		commas := reads(t, o, func() (*table.Table,
-			error) {
-			return table.Read(strings.NewReader(text), "in", o)
-		})
+		commas := readsText(t, strings.ReplaceAll(text, ".", ","), o)
 		if points == nil {
 			return
 		}
