@@ -6,7 +6,6 @@ package report
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/base64"
 	"fmt"
 	"html"
 	"image/color"
@@ -745,11 +744,7 @@ func TestTablesOfPage(t *testing.T) {
 		if len(link) != 1 {
 			t.Fatalf("%s: %d links", of, len(link))
 		}
-		text, err := base64.StdEncoding.DecodeString(html.UnescapeString(link[0][0]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+		lines := strings.Split(strings.TrimSuffix(string(unpacked(t, link[0][0])), "\n"), "\n")
 		if len(lines) != d+1 {
 			t.Fatalf("%s: %d lines", of, len(lines))
 		}
@@ -790,11 +785,7 @@ func TestTablesOfPage(t *testing.T) {
 	if len(packed) != 1 {
 		t.Fatalf("%d tables are compressed", len(packed))
 	}
-	b, err := base64.StdEncoding.DecodeString(html.UnescapeString(packed[0][0]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(b))
+	z, err := gzip.NewReader(bytes.NewReader(unpacked(t, packed[0][0])))
 	if err != nil {
 		t.Fatal(err)
 	}
