@@ -18,16 +18,18 @@ import (
 // pipe hides that a reader can be read twice.
 type pipe struct{ io.Reader }
 
-// sameNumbers reports where two matrices differ.
+// sameNumbers reports where two matrices differ; several may call it at a time.
 func sameNumbers(t *testing.T, name string, got quantmf.Rows, want quantmf.Mat) {
 	t.Helper()
 	if d, n := got.Dims(); d != want.Rows || n != want.Cols {
-		t.Fatalf("%s: %d × %d, want %d × %d", name, d, n, want.Rows, want.Cols)
+		t.Errorf("%s: %d × %d, want %d × %d", name, d, n, want.Rows, want.Cols)
+		return
 	}
 	row := make([]float64, want.Cols)
 	for i := range want.Rows {
 		if err := got.ReadRow(row, i); err != nil {
-			t.Fatal(name, err)
+			t.Error(name, err)
+			return
 		}
 		for j, v := range want.Row(i) {
 			if row[j] != v && !(v != v && row[j] != row[j]) {
