@@ -18,8 +18,28 @@ import (
 	"github.com/quantmf/quantmf/rowfile"
 )
 
-// TestReadWrite: what Write writes in any format is read back from a reader and from a file system, the names
-// where the format has them, and from samples in rows once it is transposed.
+// ways are those in which a matrix is read: from a reader, from what can be sought, from a file, and from a
+// file system.
+func ways(t *testing.T, name, text string, turned bool) map[string]func() (*rowfile.File, error) {
+	dir, o := t.TempDir(), rowfile.Options{SamplesInRows: turned}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]func() (*rowfile.File, error){
+		"a reader": func() (*rowfile.File, error) {
+			return rowfile.Read(struct{ io.Reader }{strings.NewReader(text)}, name, o)
+		},
+		"what can be sought": func() (*rowfile.File, error) {
+			return rowfile.Read(strings.NewReader(text), name, o)
+		},
+		"a file":        func() (*rowfile.File, error) { return rowfile.Open(path, o) },
+		"a file system": func() (*rowfile.File, error) { return rowfile.OpenFS(os.DirFS(dir), name, o) },
+	}
+}
+
+// TestReadWrite: what Write writes in any format is read back in every way, the names where the format has
+// them, and from samples in rows once it is transposed.
 func TestReadWrite(t *testing.T) {
 	x, _ := quantmf.MatOf([]float64{1, 2.5, 0}, []float64{0.25, 1e-7, 3})
 	features, samples := []string{"a", "b"}, []string{"s", "t", "u"}
@@ -34,19 +54,7 @@ func TestReadWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			data, o := file.Bytes(), rowfile.Options{SamplesInRows: transposed}
-			for what, read := range map[string]func() (*rowfile.File, error){
-				"a reader": func() (*rowfile.File, error) {
-					return rowfile.Read(struct{ io.Reader }{bytes.NewReader(data)}, name, o)
-				},
-				"what can be sought": func() (*rowfile.File,
-					error) {
-					return rowfile.Read(bytes.NewReader(data), name, o)
-				},
-				"a file system": func() (*rowfile.File, error) {
-					return rowfile.OpenFS(fstest.MapFS{"in/" + name: {Data: data}}, "in/"+name, o)
-				},
-			} {
+			for what, read := range ways(t, name, file.String(), transposed) {
 				f, err := read()
 				if err != nil {
 					t.Errorf("%s by %s: %v", name, what, err)
@@ -66,6 +74,9 @@ func TestReadWrite(t *testing.T) {
 				if !slices.Equal(got.Data, x.Data) || len(f.Features) != 2 || len(f.Samples) != 3 ||
 					named && (!slices.Equal(f.Features, features) || !slices.Equal(f.Samples, samples)) {
 					t.Errorf("%s by %s: %v, %q, %q", name, what, got.Data, f.Features, f.Samples)
+				}
+				if err := f.Close(); err != nil {
+					t.Error(err)
 				}
 			}
 		}

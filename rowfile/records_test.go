@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,31 +20,12 @@ const hosts = ` [ {"host": "h1", "cpu": 0.5, "disk": 7},
 	{"disk": 9e0, "host": "h\u0032", "cpu": null}, {"host": "h3", "net": -1}]
 `
 
-// TestRecords: records are the table that they say, from a reader, from what can be sought, and from a file,
-// as rows or as columns.
+// TestRecords: records are the table that they say, in every way, as rows or as columns.
 func TestRecords(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "hosts.json")
-	if err := os.WriteFile(path, []byte(hosts), 0o666); err != nil {
-		t.Fatal(err)
-	}
 	nan := math.NaN()
 	want := [][]float64{{0.5, 7, nan}, {nan, 9, nan}, {nan, nan, -1}}
 	for _, turned := range []bool{false, true} {
-		o := rowfile.Options{SamplesInRows: turned}
-		for what, read := range map[string]func() (*rowfile.File, error){
-			"reader": func() (*rowfile.File, error) {
-				return rowfile.Read(struct{ io.Reader }{strings.NewReader(hosts)}, "hosts", o)
-			},
-			"seeker": func() (*rowfile.File,
-				error) {
-				return rowfile.Read(strings.NewReader(hosts), "hosts", o)
-			},
-			"file": func() (*rowfile.File, error) { return rowfile.Open(path, o) },
-			"fs": func() (*rowfile.File,
-				error) {
-				return rowfile.OpenFS(os.DirFS(filepath.Dir(path)), "hosts.json", o)
-			},
-		} {
+		for what, read := range ways(t, "hosts.json", hosts, turned) {
 			f, err := read()
 			if err != nil {
 				t.Fatal(what, err)
