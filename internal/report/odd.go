@@ -96,7 +96,7 @@ func (f *Fit) oddities() (out []string) {
 			strings.Join(alone[:min(len(alone), 5)], ", "))
 	}
 	if x.Cols > 1 {
-		if copies := alike(x.Rows, func(i int) []float64 { return x.Row(i) }, f.Features); len(copies) > 0 {
+		if copies := alike(x.Rows, x.Row, f.Features); len(copies) > 0 {
 			say("%s the same in all samples as an earlier one: %s",
 				table.Counted(len(copies), "feature is", "features are"),
 				table.Examples(copies))

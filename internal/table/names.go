@@ -491,7 +491,7 @@ func (o Options) firstColumn(l *layout, column func(c int) []cell, body [][]cell
 	case len(first) >= 3 && whole && len(body[0]) > 1:
 		if _, others := wholes(column(1)); !others {
 			l.doubt(fmt.Sprintf("column 1%s holds whole numbers, all different, and was taken for values; "+
-				"give -names 1 if they are names of features", inBrackets(l.heading(0))))
+				"give -names 1 if they are names of features", l.bracketed(0)))
 		}
 	}
 }
@@ -677,11 +677,12 @@ func (l *layout) heading(c int) string {
 	return l.first[c].text
 }
 
-func inBrackets(heading string) string {
-	if heading == "" {
-		return ""
+// bracketed is a heading in brackets, behind a blank.
+func (l *layout) bracketed(c int) string {
+	if heading := l.heading(c); heading != "" {
+		return " (" + quote(heading) + ")"
 	}
-	return " (" + quote(heading) + ")"
+	return ""
 }
 
 // taken says in words what was taken for names; first is the number of the first line.
@@ -693,7 +694,7 @@ func (l *layout) taken(first int) string {
 	}
 	samples := slices.Index(l.roles, isSample)
 	if l.names >= 0 {
-		fmt.Fprintf(&s, ", features named by column %d%s", l.names+1, inBrackets(l.heading(l.names)))
+		fmt.Fprintf(&s, ", features named by column %d%s", l.names+1, l.bracketed(l.names))
 	} else {
 		s.WriteString(", no names of features")
 	}
@@ -701,19 +702,19 @@ func (l *layout) taken(first int) string {
 	case samples >= 0:
 		values := slices.Index(l.roles, isValue)
 		fmt.Fprintf(&s, ", samples by column %d%s, a value a line in column %d%s", samples+1,
-			inBrackets(l.heading(samples)), values+1, inBrackets(l.heading(values)))
+			l.bracketed(samples), values+1, l.bracketed(values))
 	case l.header:
 		fmt.Fprintf(&s, ", samples by line %d", first)
 	default:
 		s.WriteString(", no names of samples")
 	}
 	if l.roles[0] == isIndex {
-		s.WriteString("; column 1" + inBrackets(l.heading(0)) + " numbers the rows and was left out")
+		s.WriteString("; column 1" + l.bracketed(0) + " numbers the rows and was left out")
 	}
 	var left []string
 	for c, r := range l.roles {
 		if r == isLeft {
-			left = append(left, strconv.Itoa(c+1)+inBrackets(l.heading(c)))
+			left = append(left, strconv.Itoa(c+1)+l.bracketed(c))
 		}
 	}
 	switch more := len(left) - 8; {

@@ -81,7 +81,7 @@ func readText(s *source) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		if bytes.IndexByte(line, '\r') >= 0 {
+		if bytes.ContainsRune(line, '\r') {
 			return nil, r.oldMac(0)
 		}
 		for f, at := 0, begin(line, r.sep); at <= len(line); f++ {
@@ -416,7 +416,7 @@ func (r *textReader) add(line []byte) error {
 			row[k] = v
 			k++
 		case isName, isSample:
-			if bytes.IndexByte(text, '\r') >= 0 {
+			if bytes.ContainsRune(text, '\r') {
 				return r.oldMac(f)
 			}
 			if err := r.name(r.roles[f], text); err != nil {
@@ -495,7 +495,7 @@ func (r *textReader) cell(line []byte, c int) string {
 
 // notANumber is the error of a cell that holds no number.
 func (r *textReader) notANumber(line []byte, f int, text []byte, problem string) *Error {
-	if bytes.IndexByte(text, '\r') >= 0 {
+	if bytes.ContainsRune(text, '\r') {
 		return r.oldMac(f)
 	}
 	switch {

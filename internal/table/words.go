@@ -151,7 +151,7 @@ func (r *textReader) see(line []byte, f int, text []byte, problem string) error 
 	o, shown := &r.odd, short(strings.TrimSpace(string(text)))
 	if o.first == nil {
 		known := r.notANumber(line, f, text, problem)
-		if bytes.IndexByte(text, '\r') >= 0 {
+		if bytes.ContainsRune(text, '\r') {
 			return known
 		}
 		o.first, o.column, o.atTop = known, f, len(r.lines) < 2
