@@ -13,6 +13,9 @@ func TestUnseenWords(t *testing.T) {
 	of := func(method string, worse, stdErr float64) account.Other {
 		return account.Other{Method: method, Worse: worse, StdErr: stdErr}
 	}
+	third := func(auto bool, others ...account.Other) account.Unseen {
+		return account.Unseen{Values: 9, Predicted: 0.3, StdErr: 0.1, Auto: auto, Others: others}
+	}
 	for _, c := range []struct {
 		u            account.Unseen
 		text, others string
@@ -24,24 +27,18 @@ func TestUnseenWords(t *testing.T) {
 		{account.Unseen{Values: 9, Predicted: 0.9, StdErr: 0.002,
 			Others: []account.Other{of("NMF", -0.005, 0.001)}}, "90.0 ± 0.2 % of what",
 			"NMF predicts hidden values 0.5 ± 0.1 % better: take -method nmf"},
-		{account.Unseen{Values: 9, Predicted: 0.3, StdErr: 0.1,
-			Others: []account.Other{of("NMF", 0.0012, 0.0003)}}, "30 ± 10 %",
+		{third(false, of("NMF", 0.0012, 0.0003)), "30 ± 10 %",
 			"NMF predicts hidden values 0.12 ± 0.03 % worse"},
-		{account.Unseen{Values: 9, Predicted: 0.3, StdErr: 0.1,
-			Others: []account.Other{of("NMF", 0.1, 0.02)}},
+		{third(false, of("NMF", 0.1, 0.02)),
 			"30 ± 10 %", "NMF predicts hidden values 10 ± 2 % worse"},
-		{account.Unseen{Values: 9, Predicted: 0.3, StdErr: 0.1, Auto: true,
-			Others: []account.Other{of("NMF", 0.1, 0.02)}}, "30 ± 10 %",
+		{third(true, of("NMF", 0.1, 0.02)), "30 ± 10 %",
 			"QMF, because NMF predicts hidden values 10 ± 2 % worse"},
-		{account.Unseen{Values: 9, Predicted: 0.3, StdErr: 0.1, Auto: true,
-			Others: []account.Other{of("NMF", 0.01, 0.02), of("BQMF", 0.04, 0.01)}}, "30 ± 10 %",
+		{third(true, of("NMF", 0.01, 0.02), of("BQMF", 0.04, 0.01)), "30 ± 10 %",
 			"QMF, because BQMF predicts hidden values 4 ± 1 % worse; NMF predicts them 1 ± 2 % worse, " +
 				"which may be chance"},
-		{account.Unseen{Values: 9, Predicted: 0.3, StdErr: 0.1, Auto: true,
-			Others: []account.Other{of("NMF", 0.01, 0.02)}}, "30 ± 10 %",
+		{third(true, of("NMF", 0.01, 0.02)), "30 ± 10 %",
 			"QMF; NMF predicts them 1 ± 2 % worse, which may be chance"},
-		{account.Unseen{Values: 9, Predicted: 0.3, StdErr: 0.1, Auto: true,
-			Others: []account.Other{of("NMF", -0.05, 0.02)}}, "30 ± 10 %",
+		{third(true, of("NMF", -0.05, 0.02)), "30 ± 10 %",
 			"QMF, because it predicts more features better (in all, NMF predicts hidden values 5 ± 2 % " +
 				"better)"},
 		{account.Unseen{Values: 9, Predicted: 0.04, StdErr: 0.09, Fitted: 0.87,
