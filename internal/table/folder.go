@@ -48,18 +48,17 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 	r.Rows = o.Rows && !o.Transpose
 	r.Transpose = false
 	var t *Table
-	if err := r.read(r.matrix,
-		func(in io.Reader) (err error) { t, err = r.s.read(in); return err }); err != nil {
+	if err := r.read(r.matrix, func() (err error) { t, err = r.s.read(); return err }); err != nil {
 		return nil, err
 	}
 	kinds := map[string]int{}
-	if err := r.read(r.features, func(io.Reader) (err error) {
+	if err := r.read(r.features, func() (err error) {
 		t.Features, column, err = r.s.list(column, len(t.Features), kinds)
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	if err := r.read(r.barcodes, func(io.Reader) (err error) {
+	if err := r.read(r.barcodes, func() (err error) {
 		t.Samples, _, err = r.s.list(1, len(t.Samples), nil)
 		return err
 	}); err != nil {
@@ -104,7 +103,7 @@ func (r *folderReader) files() (err error) {
 }
 
 // read opens a file of the folder, of which do then reads what it wants.
-func (r *folderReader) read(name string, do func(io.Reader) error) error {
+func (r *folderReader) read(name string, do func() error) error {
 	f, err := r.dir.Open(name)
 	if p := new(fs.PathError); errors.As(err, &p) {
 		return &fs.PathError{Op: p.Op, Path: r.folder + "/" + name, Err: p.Err} // dir knows the name alone
@@ -120,7 +119,7 @@ func (r *folderReader) read(name string, do func(io.Reader) error) error {
 	if r.s, err = newSource(f, r.folder+"/"+name, o); err != nil {
 		return err
 	}
-	return do(f)
+	return do()
 }
 
 // find returns the file of a folder that is called prefix and name, perhaps compressed; if prefix is "", with

@@ -83,16 +83,13 @@ func (z *zipBytes) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// openZip opens an archive: in its place, where r is a file, else in memory.
-func openZip(s *source, r io.Reader) (*npz, error) {
+// openZip opens an archive: in its place, where it is a file, else in memory.
+func openZip(s *source) (*npz, error) {
 	z := &npz{source: s, bytes: zipBytes{of: s, listing: true}, arrays: map[string]*zip.File{},
 		parts: map[string]*zip.File{}}
-	if file, ok := r.(interface {
-		io.ReaderAt
-		io.Seeker
-	}); ok && s.packed == "" {
-		if end, err := file.Seek(0, io.SeekEnd); err == nil {
-			z.bytes.ReaderAt, z.length = file, end
+	if s.place != nil && s.packed == "" {
+		if end, err := s.seekable.Seek(0, io.SeekEnd); err == nil {
+			z.bytes.ReaderAt, z.length = s.place, end
 		}
 	}
 	if z.bytes.ReaderAt == nil {
@@ -187,8 +184,8 @@ func (z *npz) open(name string) (*npy, error) {
 }
 
 // readZip reads what an archive is: a workbook of Excel, or an npz.
-func readZip(s *source, r io.Reader) (*Table, error) {
-	z, err := openZip(s, r)
+func readZip(s *source) (*Table, error) {
+	z, err := openZip(s)
 	if err != nil {
 		return nil, err
 	}

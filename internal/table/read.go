@@ -93,7 +93,7 @@ func Read(r io.Reader, file string, o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.read(r)
+	t, err := s.read()
 	if err == nil {
 		err = s.finish(t, o)
 	}
@@ -117,13 +117,13 @@ func (s *source) finish(t *Table, o Options) error {
 	return nil
 }
 
-func (s *source) read(r io.Reader) (*Table, error) {
+func (s *source) read() (*Table, error) {
 	head, err := s.peek(16)
 	if err != nil && err != io.EOF {
 		return nil, s.failed(err)
 	}
 	if bytes.HasPrefix(head, []byte(zipMagic)) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
-		return readZip(s, r)
+		return readZip(s)
 	}
 	for _, f := range formats {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
