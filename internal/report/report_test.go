@@ -23,17 +23,21 @@ import (
 	"github.com/quantmf/quantmf/internal/account"
 )
 
+// zeros is a QMF of zeros.
+func zeros(d, n, k int) Fit {
+	return Fit{Account: account.Account{Method: "QMF", U: quantmf.NewMat(d, k), V: quantmf.NewMat(k, n),
+		Fitted: quantmf.NewMat(d, n), Shares: quantmf.NewMat(d, k), Goodness: make([]quantmf.Goodness, d),
+		TopFeatures: make([][]quantmf.Top, k), TopSamples: make([][]quantmf.Top, k)},
+		Version: "v1", X: quantmf.NewMat(d, n)}
+}
+
 // example is a fit of rank 2 with names that must not reach the page as they are.
 func example(features, samples int) Fit {
-	f := Fit{Account: account.Account{Method: "QMF", Loss: []float64{9, 3, 1, 0.5},
-		U: quantmf.NewMat(features, 2), V: quantmf.NewMat(2, samples),
-		Fitted: quantmf.NewMat(features, samples), Predicted: math.NaN(),
-		Shares: quantmf.NewMat(features, 2), Goodness: make([]quantmf.Goodness, features),
-		TopFeatures: make([][]quantmf.Top, 2), TopSamples: make([][]quantmf.Top, 2)},
-		Matrix: `<b>"m"</b>.tsv`, Command: "quantmf fit '<m>'", Version: "v1", Settings: []string{"8 levels"},
-		X:        quantmf.NewMat(features, samples),
-		Warnings: []string{"<w>"}, Unseen: account.Unseen{Values: 4, Predicted: 0.5,
-			Others: []account.Other{{Method: "NMF", Predicted: 0.3}}}}
+	f := zeros(features, samples, 2)
+	f.Matrix, f.Command, f.Warnings = `<b>"m"</b>.tsv`, "quantmf fit '<m>'", []string{"<w>"}
+	f.Settings, f.Loss, f.Predicted = []string{"8 levels"}, []float64{9, 3, 1, 0.5}, math.NaN()
+	f.Unseen = account.Unseen{Values: 4, Predicted: 0.5,
+		Others: []account.Other{{Method: "NMF", Predicted: 0.3}}}
 	for j := range samples {
 		f.Samples = append(f.Samples, fmt.Sprintf("<s%d>&\"'", j))
 		f.V.Set(0, j, float64(j))

@@ -11,16 +11,12 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/account"
 )
 
 // noisy is a fit of noise, which nothing compresses, with names made by name.
 func noisy(d, n, k int, name func(i int) string) Fit {
-	f := Fit{Account: account.Account{Method: "QMF", Loss: []float64{2, 1}, U: quantmf.NewMat(d, k),
-		V: quantmf.NewMat(k, n), Fitted: quantmf.NewMat(d, n),
-		Shares: quantmf.NewMat(d, k), Goodness: make([]quantmf.Goodness, d),
-		TopFeatures: make([][]quantmf.Top, k), TopSamples: make([][]quantmf.Top, k)},
-		Matrix: "noise.tsv", Version: "v1", X: quantmf.NewMat(d, n)}
+	f := zeros(d, n, k)
+	f.Matrix, f.Loss = "noise.tsv", []float64{2, 1}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, m := range []quantmf.Mat{f.X, f.U, f.V, f.Fitted} {
 		for i := range m.Data {
@@ -66,8 +62,7 @@ func TestSize(t *testing.T) {
 		{"usual", 6000, 300, 10, short, true, 3, 10},
 		{"long names", 6000, 300, 10,
 			func(i int) string {
-				return fmt.Sprintf("%06d_%s_%d", i, strings.Repeat("REGULATION_OF_", 15),
-					i)
+				return fmt.Sprintf("%06d_%s_%[1]d", i, strings.Repeat("REGULATION_OF_", 15))
 			}, true, 2, 10},
 		{"names to escape", 6000, 300, 10,
 			func(i int) string { return strings.Repeat("<&'\">", 40) + fmt.Sprint(i) }, false, 1, 10},
@@ -75,8 +70,7 @@ func TestSize(t *testing.T) {
 		{"more features", 20000, 50, 5, short, false, 2, 5},
 		{"many samples", 30, 30000, 5, short, true, 4, 5},
 	} {
-		if os.Getenv("QUANTMF_LONG") == "" &&
-			c.what != "names to escape" {
+		if os.Getenv("QUANTMF_LONG") == "" && c.what != "names to escape" {
 			continue // what others leave out, this one does, too
 		}
 		page := render(t, noisy(c.d, c.n, c.k, c.name))
