@@ -467,7 +467,7 @@ func TestImputeIntervals(t *testing.T) {
 	if len(rows) < 60 {
 		t.Fatalf("%d rows", len(rows))
 	}
-	x := whole.Select(rows).X
+	x := whole.SelectOr(rows, nil).X
 	given := x.Clone()
 	src := rand.New(rand.NewPCG(8, 8))
 	for i := range given.Data {

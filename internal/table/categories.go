@@ -149,11 +149,6 @@ func (r *textReader) coded(t *Table, i, samples int, at func(i, j int) *float64,
 	return nil
 }
 
-// HasWords tells whether a feature is a category.
-func (t *Table) HasWords() bool {
-	return slices.ContainsFunc(t.Words, func(w []string) bool { return w != nil })
-}
-
 // Indicators returns the table whose rows are numbers, and of each feature of t its first row there.
 func (t *Table) Indicators() (rows *Table, first []int) {
 	rows = &Table{File: t.File, Samples: t.Samples, NamedFeatures: t.NamedFeatures,

@@ -252,7 +252,7 @@ func TestTransposedPlaces(t *testing.T) {
 	if e := got.Error(1, 1, "odd").Error(); e != `in:4:4: feature "b", sample "s2": odd` {
 		t.Error(e)
 	}
-	if e := got.Select([]int{1}).Error(0, 0, "odd").Error(); e != `in:2:4: feature "b", sample "s1": odd` {
+	if e := got.SelectOr([]int{1}, nil).Error(0, 0, "odd").Error(); e != `in:2:4: feature "b", sample "s1": odd` {
 		t.Error(e)
 	}
 }

@@ -95,11 +95,8 @@ func (t *Table) EachRow(do func(i int, row []float64)) error {
 	return nil
 }
 
-// Select returns the table of the given rows, in that order. It shares no
-// numbers with t, but where a file holds them.
-func (t *Table) Select(rows []int) *Table { return t.SelectOr(rows, nil) }
-
-// SelectOr is Select, where -1 in rows stands for a row of missing values, whose name is in names.
+// SelectOr returns the table of the given rows, in that order; -1 stands for a row of missing values, whose
+// name is in names. It shares no numbers with t, but where a file holds them.
 func (t *Table) SelectOr(rows []int, names []string) *Table { return t.part(rows, nil, names) }
 
 // part is SelectOr of some columns, nil for all.
@@ -320,7 +317,7 @@ func (t *Table) MostVariable(count int) (*Table, error) {
 	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(spread[b], spread[a]) })
 	rows = rows[:count]
 	slices.Sort(rows)
-	return t.Select(rows), nil
+	return t.SelectOr(rows, nil), nil
 }
 
 // Error returns an error at entry (i, j). i is -1 if the error is not of one feature, j if it is not of one

@@ -250,7 +250,7 @@ func TestReadFromWithin(t *testing.T) {
 
 func TestSelect(t *testing.T) {
 	in := must(table.Read(strings.NewReader("x,a,b\ng1,1,2\n\ng2,3,4\ng3,5,6\n"), "in", table.Options{}))(t)
-	got := in.Select([]int{2, 1})
+	got := in.SelectOr([]int{2, 1}, nil)
 	if n, f := numbers(got), strings.Join(got.Features, "|"); n != "5 6/3 4" || f != "g3|g2" {
 		t.Errorf("got %s, %s", f, n)
 	}
@@ -269,7 +269,7 @@ func TestSelect(t *testing.T) {
 	}
 	got.X.Set(0, 0, 9)
 	if in.X.At(2, 0) != 5 {
-		t.Error("Select shares numbers with its table")
+		t.Error("SelectOr shares numbers with its table")
 	}
 }
 
