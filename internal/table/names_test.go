@@ -252,7 +252,8 @@ func TestTransposedPlaces(t *testing.T) {
 	if e := got.Error(1, 1, "odd").Error(); e != `in:4:4: feature "b", sample "s2": odd` {
 		t.Error(e)
 	}
-	if e := got.SelectOr([]int{1}, nil).Error(0, 0, "odd").Error(); e != `in:2:4: feature "b", sample "s1": odd` {
+	one := got.SelectOr([]int{1}, nil)
+	if e := one.Error(0, 0, "odd").Error(); e != `in:2:4: feature "b", sample "s1": odd` {
 		t.Error(e)
 	}
 }
