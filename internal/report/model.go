@@ -14,19 +14,7 @@ import (
 // Of returns the page of what a model says of x, the matrix that was fitted: d names of features,
 // n of samples, and how the model came about.
 func Of(a account.Account, features, samples []string, x quantmf.Mat, how account.Made) Fit {
-	f := Fit{
-		Account:   a,
-		Matrix:    how.Matrix,
-		SHA256:    how.SHA256,
-		Command:   how.Command,
-		Settings:  settings(a, how),
-		Features:  features,
-		Samples:   samples,
-		X:         x,
-		Warnings:  how.Warnings,
-		Stability: how.Stability,
-		Unseen:    how.Unseen,
-	}
+	f := Fit{Account: a, Made: how, Settings: settings(a, how), Features: features, Samples: samples, X: x}
 	if f.Unseen.Values == 0 && a.Predicted == a.Predicted { // each value without itself
 		f.Unseen = account.Unseen{Values: x.Rows * x.Cols, Predicted: a.Predicted, Fitted: f.explained()}
 	}

@@ -19,16 +19,13 @@ import (
 // Fit is what the page shows.
 type Fit struct {
 	account.Account // what the model says
+	account.Made    // how it came about
 
-	Matrix   string   // the name of the file
-	SHA256   string   // of the file, "" where it is not known
-	Command  string   // the command line that repeats the fit, "" where it is not known
 	Version  string   // of quantmf
 	Settings []string // of the fit in words, for a methods section, such as "8 levels"
 	Features []string
 	Samples  []string
 	X        quantmf.Mat // NaN where a value is missing
-	Warnings []string
 
 	// How the heatmaps stand: groups together, otherwise samples as in the table; by their amount of a
 	// component where Order is its name, such as c2; or by their tree, whatever their groups, where it is
@@ -39,10 +36,6 @@ type Fit struct {
 	// What is known of samples, and sets of features: components are tested against both.
 	Tracks []account.Track
 	Sets   []account.Set
-
-	Unseen account.Unseen // how well values that were hidden are predicted
-
-	Stability []float64 // of each component of a consensus of several fits, else none
 }
 
 // mapped tells whether the model has maps.
