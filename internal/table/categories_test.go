@@ -5,7 +5,6 @@ package table_test
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/table"
@@ -15,7 +14,7 @@ func TestCategories(t *testing.T) {
 	t.Parallel()
 	const in = "id,sex,age,stage,grade\np1,f,50,2,none\np2,m,NA,1,mild\np3,,41,2,none\np4,f,7,,bad\n"
 	o := table.Options{Missing: true, Transpose: true, Categories: []string{table.AutoCategories, "stage"}}
-	got, err := table.Read(strings.NewReader(in), "in", o)
+	got, err := read(in, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestReadGCT(t *testing.T) {
 	}
 	readsAs(t, "#1.2\n2\t1\nName\tDescription\t\"a\n\"g1\"\t5\" end\t1\n\"\t\"\t2\n", anything,
 		`"g1"|"; "a; 1/2`) // a quotation mark is a character
-	got, _ := table.Read(strings.NewReader(gct13), "in", anything)
+	got, _ := read(gct13, anything)
 	if e := got.Error(1, 0, "odd").Error(); e != `in:6:3: feature "g2", sample "a": odd` {
 		t.Error(e)
 	}
@@ -96,7 +96,7 @@ func TestReadGCT(t *testing.T) {
 		"#1.2\n1\t1\nName\tDescription\ta\ng1\tfirst\t1\n": "; descriptions left out: 1 of features, 0 of " +
 			"samples",
 	} {
-		got, err := table.Read(strings.NewReader(in), "in", anything)
+		got, err := read(in, anything)
 		if err != nil || got.Taken != "GCT, features named by column 1, samples by line 3"+want ||
 			!got.NamedSamples || strings.Join(got.Features, "") == "" {
 			t.Errorf("%q: %v, %+v", in, err, got)
@@ -235,7 +235,7 @@ func TestDamage(t *testing.T) {
 	for k, s := range all {
 		try := func(what string, at int, in string) {
 			reads++
-			_, err := table.Read(strings.NewReader(in), "in", o)
+			_, err := read(in, o)
 			var fault *table.Error
 			if err != nil && !errors.As(err, &fault) {
 				t.Fatalf("file %d: %s at %d: %v", k, what, at, err)

@@ -70,7 +70,7 @@ func reads(t *testing.T, o table.Options, read func() (*table.Table, error)) *ta
 // readsText is reads of what a file holds.
 func readsText(t *testing.T, in string, o table.Options) *table.Table {
 	t.Helper()
-	return reads(t, o, func() (*table.Table, error) { return table.Read(strings.NewReader(in), "in", o) })
+	return reads(t, o, func() (*table.Table, error) { return read(in, o) })
 }
 
 // comesBack writes a table, if there is one, in every format and reads it again.

@@ -94,7 +94,7 @@ func TestListed(t *testing.T) {
 		"half full":        head + "2 2 2\n1 1 1\n2 2 2\n",
 	} {
 		for _, o := range []table.Options{{}, {Missing: true, Negative: true}} {
-			want, wrong := table.Read(strings.NewReader(text), "in", o)
+			want, wrong := read(text, o)
 			o.Rows = true
 			for how, in := range map[string]io.Reader{"file": strings.NewReader(text),
 				"pipe": pipe{strings.NewReader(text)}} {
@@ -117,12 +117,11 @@ func TestListed(t *testing.T) {
 			}
 		}
 	}
-	if x, err := table.Read(strings.NewReader(head+"100000 100000 1\n1 1 1\n"), "in",
-		table.Options{Rows: true}); err != nil || x.Held == nil {
+	rows := table.Options{Rows: true}
+	if x, err := read(head+"100000 100000 1\n1 1 1\n", rows); err != nil || x.Held == nil {
 		t.Errorf("almost empty: %v, %v", x, err)
 	}
-	if _, err := table.Read(strings.NewReader(head+"8000000 2000000000 1\n1 1 1\n"), "in",
-		table.Options{Rows: true}); !errors.Is(err, table.ErrMemory) {
+	if _, err := read(head+"8000000 2000000000 1\n1 1 1\n", rows); !errors.Is(err, table.ErrMemory) {
 		t.Errorf("too empty: %v", err)
 	}
 	if sparse < 40 {
@@ -145,7 +144,7 @@ func TestListedTable(t *testing.T) {
 	var text bytes.Buffer
 	ok(t, table.Write(&text, "x.mtx", "", nil, nil, x))
 	read := func(rows bool) *table.Table {
-		table, err := table.Read(bytes.NewReader(text.Bytes()), "in", table.Options{Rows: rows})
+		table, err := read(text.String(), table.Options{Rows: rows})
 		if err != nil || rows != (table.Held != nil) {
 			t.Fatal(err, table.Held)
 		}
@@ -185,7 +184,7 @@ func TestListedMemory(t *testing.T) {
 		text.String())
 	names := 40 * (d + n)
 	o := table.Options{Rows: true, Memory: int64(names) + int64(1.3*float64(8*entries+8*(d+1)))}
-	got := must(table.Read(strings.NewReader(file), "in", o))(t)
+	got := must(read(file, o))(t)
 	if s := got.Held.(*quantmf.Sparse); s.Listed() != entries {
 		t.Errorf("%d entries, want %d", s.Listed(), entries)
 	}
@@ -193,7 +192,7 @@ func TestListedMemory(t *testing.T) {
 
 // sparseZip is a matrix as SciPy's save_npz keeps it in a format, for csr, csc and coo with every entry
 // listed in two parts where twice.
-func sparseZip(x quantmf.Mat, format string, twice bool) []byte {
+func sparseZip(x quantmf.Mat, format string, twice bool) string {
 	var data, rows, cols []float64
 	pointers := []float64{0}
 	list := func(i, j int) {
@@ -236,10 +235,10 @@ func sparseZip(x quantmf.Mat, format string, twice bool) []byte {
 
 // staysSparse reads an archive of SciPy's, from a file and from a pipe, into sparse rows with these numbers,
 // which it also has in full.
-func staysSparse(t *testing.T, file []byte, want quantmf.Mat) (held *quantmf.Sparse) {
+func staysSparse(t *testing.T, file string, want quantmf.Mat) (held *quantmf.Sparse) {
 	t.Helper()
-	for how, in := range map[string]io.Reader{"file": bytes.NewReader(file),
-		"pipe": pipe{bytes.NewReader(file)}} {
+	for how, in := range map[string]io.Reader{"file": strings.NewReader(file),
+		"pipe": pipe{strings.NewReader(file)}} {
 		got, err := table.Read(in, "in", table.Options{Rows: true})
 		if err != nil {
 			t.Fatalf("%s: %v", how, err)
@@ -254,7 +253,7 @@ func staysSparse(t *testing.T, file []byte, want quantmf.Mat) (held *quantmf.Spa
 			t.Error(got.Taken)
 		}
 	}
-	full, err := table.Read(bytes.NewReader(file), "in", table.Options{})
+	full, err := read(file, table.Options{})
 	if err != nil || full.Held != nil {
 		t.Fatalf("in full: %v", err)
 	}
@@ -263,10 +262,10 @@ func staysSparse(t *testing.T, file []byte, want quantmf.Mat) (held *quantmf.Spa
 }
 
 // failsAlike reads an archive whose fault is said in the same words in either form.
-func failsAlike(t *testing.T, file []byte, says string) {
+func failsAlike(t *testing.T, file string, says string) {
 	t.Helper()
-	_, want := table.Read(bytes.NewReader(file), "in", table.Options{})
-	got, err := table.Read(bytes.NewReader(file), "in", table.Options{Rows: true})
+	_, want := read(file, table.Options{})
+	got, err := read(file, table.Options{Rows: true})
 	if want == nil || got != nil || err == nil || err.Error() != want.Error() ||
 		!strings.Contains(err.Error(), says) {
 		t.Errorf("%v, in full %v, want %s", err, want, says)
@@ -297,8 +296,7 @@ func TestListedArchive(t *testing.T) {
 	failsAlike(t, sparseZip(x, "csr", false), "is negative")
 	file := sparseZip(x, "csr", false)
 	for _, length := range []int{len(file) / 3, len(file) - 40} {
-		if got, err := table.Read(bytes.NewReader(file[:length]), "in",
-			table.Options{Rows: true, Negative: true}); err == nil {
+		if got, err := read(file[:length], table.Options{Rows: true, Negative: true}); err == nil {
 			t.Errorf("cut: %v", got)
 		}
 	}
@@ -314,12 +312,12 @@ func TestListedArchiveMemory(t *testing.T) {
 	entries := (len(x.Data) + 6) / 7
 	file := sparseZip(x, "csr", false)
 	o := table.Options{Rows: true, Memory: int64(40*(x.Rows+x.Cols)) + 1<<18 + int64(1.3*float64(8*entries))}
-	got := must(table.Read(bytes.NewReader(file), "in", o))(t)
+	got := must(read(file, o))(t)
 	if s := got.Held.(*quantmf.Sparse); s.Listed() != entries {
 		t.Errorf("%d entries, want %d", s.Listed(), entries)
 	}
 	o.Rows = false
-	if _, err := table.Read(bytes.NewReader(file), "in", o); !errors.Is(err, table.ErrMemory) {
+	if _, err := read(file, o); !errors.Is(err, table.ErrMemory) {
 		t.Errorf("all numbers fit into %d bytes: %v", o.Memory, err)
 	}
 }

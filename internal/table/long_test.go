@@ -153,13 +153,12 @@ func TestLongFaults(t *testing.T) {
 			t.Parallel()
 			if c.want != "" {
 				fails(t, c.in, table.Options{}, c.want)
-			} else if _, err := table.Read(strings.NewReader(c.in), "in", table.Options{}); err != nil {
+			} else if _, err := read(c.in, table.Options{}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	if _, err := table.Read(strings.NewReader(long("gene,run,value\n", 4, 3, byGene)), "in",
-		table.Options{Names: "1-2"}); err != nil {
+	if _, err := read(long("gene,run,value\n", 4, 3, byGene), table.Options{Names: "1-2"}); err != nil {
 		t.Errorf("%s: %v", rest, err)
 	}
 	const two = "g,s,v\na,A,1\nb,A,2\n"

@@ -83,19 +83,19 @@ var bounded = map[string]func() io.Reader{
 	},
 	"an archive of zeros": func() io.Reader {
 		x := io.LimitReader(forever(npyHead("<f8", "1700, 1700"), "\x00"), 128+8*1700*1700)
-		return bytes.NewReader(archive(map[string]io.Reader{"x": x}))
+		return strings.NewReader(archive(map[string]io.Reader{"x": x}))
 	},
 	"an archive of long names": func() io.Reader {
-		return bytes.NewReader(archive(map[string]io.Reader{
+		return strings.NewReader(archive(map[string]io.Reader{
 			"x":        strings.NewReader(npyHead("|b1", "40, 1") + strings.Repeat("\x01", 40)),
 			"features": io.LimitReader(forever(npyHead("|S1000000", "40,"), "n"), 128+40e6),
 		}))
 	},
 	"a sparse archive of nothing": func() io.Reader {
-		return bytes.NewReader(sparseArchive(30000, 30000, 0))
+		return strings.NewReader(sparseArchive(30000, 30000, 0))
 	},
 	"a sparse archive of few": func() io.Reader {
-		return bytes.NewReader(sparseArchive(20000, 30000, 100))
+		return strings.NewReader(sparseArchive(20000, 30000, 100))
 	},
 	"an archive of many files": func() io.Reader {
 		var b bytes.Buffer
@@ -123,7 +123,7 @@ func named(count int) io.Reader {
 	return io.MultiReader(append(parts, strings.NewReader("\n"))...)
 }
 
-func archive(arrays map[string]io.Reader) []byte {
+func archive(arrays map[string]io.Reader) string {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for name, r := range arrays {
@@ -131,7 +131,7 @@ func archive(arrays map[string]io.Reader) []byte {
 		io.Copy(w, r)
 	}
 	z.Close()
-	return b.Bytes()
+	return b.String()
 }
 
 // vector is an array of one dimension, and array one of a shape.
@@ -146,14 +146,14 @@ func array(shape string, v ...float64) io.Reader {
 }
 
 // scipyArchive is a sparse matrix as SciPy's save_npz writes it.
-func scipyArchive(format string, d, n int, arrays map[string]io.Reader) []byte {
+func scipyArchive(format string, d, n int, arrays map[string]io.Reader) string {
 	arrays["format"] = strings.NewReader(npyHead("|S3", "") + format)
 	arrays["shape"] = vector(float64(d), float64(n))
 	return archive(arrays)
 }
 
 // sparseArchive is a csr matrix of count entries, all in the first row.
-func sparseArchive(d, n, count int) []byte {
+func sparseArchive(d, n, count int) string {
 	pointers, columns := make([]float64, d+1), make([]float64, count)
 	for i := range d {
 		pointers[i+1] = float64(count)
@@ -358,7 +358,7 @@ func TestBlankLines(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	few := strings.Repeat("\n,,\n", 100000)
-	got, err := table.Read(strings.NewReader(few+"x,a,b\n"+few+"g,1,2\n"), "in", table.Options{})
+	got, err := read(few+"x,a,b\n"+few+"g,1,2\n", table.Options{})
 	if err != nil || got.Features[0] != "g" ||
 		got.Taken != `comma-separated, features named by column 1 ("x"), samples by line 200001` {
 		t.Errorf("some: %+v, %v", got, err)
@@ -370,8 +370,9 @@ func TestBlankLines(t *testing.T) {
 			t.Errorf("endless ones, %q: %v", line, err)
 		}
 	}
-	if _, err := table.Read(strings.NewReader("g,a\n"+strings.Repeat("\n", 2*table.BlankBytes)), "in",
-		table.Options{Memory: 2 * table.BlankBytes}); !errors.Is(err, table.ErrMemory) ||
+	_, err = read("g,a\n"+strings.Repeat("\n", 2*table.BlankBytes),
+		table.Options{Memory: 2 * table.BlankBytes})
+	if !errors.Is(err, table.ErrMemory) ||
 		!strings.Contains(err.Error(), "lines of 2 numbers") {
 		t.Errorf("behind a header: %v", err)
 	}

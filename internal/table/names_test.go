@@ -195,7 +195,7 @@ func TestDoubts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := must(table.Read(strings.NewReader(c.in), "in", c.o))(t)
+			got := must(read(c.in, c.o))(t)
 			if is := strings.Join(got.Features, "|") + "; " + numbers(got); is != c.want {
 				t.Errorf("got %s, want %s", is, c.want)
 			}
@@ -247,8 +247,7 @@ func TestFaultsOfNames(t *testing.T) {
 
 // TestTransposedPlaces: a fault in a table that was transposed is where the file has it.
 func TestTransposedPlaces(t *testing.T) {
-	got := must(table.Read(strings.NewReader("x,note,a,b\ns1,yes,1,2\n\ns2,no,3,4\n"), "in",
-		table.Options{Transpose: true}))(t)
+	got := must(read("x,note,a,b\ns1,yes,1,2\n\ns2,no,3,4\n", table.Options{Transpose: true}))(t)
 	if e := got.Error(1, 1, "odd").Error(); e != `in:4:4: feature "b", sample "s2": odd` {
 		t.Error(e)
 	}
@@ -269,7 +268,7 @@ func TestTransposedFaults(t *testing.T) {
 		"#1.2\n1\t1\nName\tDescription\ta\ns1\tnone\tlow\n": `in:4:3: feature "a", sample "s1": "low" is ` +
 			`not a number: `,
 	} {
-		if _, err := table.Read(strings.NewReader(in), "in", table.Options{Transpose: true}); err == nil ||
+		if _, err := read(in, table.Options{Transpose: true}); err == nil ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", in, err, want)
 		}
@@ -357,7 +356,7 @@ func TestTurned(t *testing.T) {
 		return text.String()
 	}
 	long := func(d int) string {
-		x := must(table.Read(strings.NewReader(wide(d)), "in", table.Options{Missing: true}))(t).X
+		x := must(read(wide(d), table.Options{Missing: true}))(t).X
 		text := strings.Builder{}
 		for j := range x.Cols {
 			fmt.Fprintf(&text, "s%d", j)
@@ -385,7 +384,7 @@ func TestTurned(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := table.Options{Missing: true, Transpose: c.transpose, Header: table.HeaderNo}
-			got := must(table.Read(strings.NewReader(c.in), "in", o))(t)
+			got := must(read(c.in, o))(t)
 			d := strings.Join(got.Warnings, "|")
 			if (c.want == "") != (d == "") || !strings.Contains(d, c.want) {
 				t.Errorf("said %q", d)

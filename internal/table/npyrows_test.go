@@ -191,9 +191,9 @@ func TestHeldWithoutEmpty(t *testing.T) {
 	}
 	mtx := fmt.Sprintf("%%%%MatrixMarket matrix coordinate real general\n10 40 %d\n%s", count, &listed)
 	o := table.Options{Missing: true, Full: true}
-	want := must(table.Read(strings.NewReader(mtx), "x.mtx", o))(t)
+	want := must(read(mtx, o))(t)
 	o.Rows = true
-	sparse := must(table.Read(strings.NewReader(mtx), "x.mtx", o))(t)
+	sparse := must(read(mtx, o))(t)
 	o.InFile = true
 	inFile := must(readInFile(t, npyFile(t, "<f8", x), false, o))(t)
 	for _, got := range []*table.Table{want, sparse, inFile} {

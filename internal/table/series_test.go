@@ -46,7 +46,7 @@ func TestReadSeries(t *testing.T) {
 			readsAs(t, in, anything, "1007_s_at|1053_at|117_at; GSM1|GSM2; 7.5 -6.25/NaN 0.001/NaN 3")
 		})
 	}
-	got, err := table.Read(strings.NewReader(in), "in", anything)
+	got, err := read(in, anything)
 	if want := `a series matrix of GEO, tab-separated, features named by column 1 ("ID_REF"), samples by ` +
 		`line 10`; err != nil || got.Taken != want || got.Warnings != nil {
 		t.Errorf("%v, %q, %q", err, got.Taken, got.Warnings)
@@ -57,11 +57,11 @@ func TestReadSeries(t *testing.T) {
 	// More rows than the rules for names look at.
 	long := seriesOf("\"ID_REF\"\t\"GSM1\"\t\"GSM2\"\n" + strings.Repeat("1\t2\t3\n", 3*table.HeadLines) +
 		seriesEnd + "\n")
-	if got, err := table.Read(strings.NewReader(long), "in", anything); err != nil ||
+	if got, err := read(long, anything); err != nil ||
 		got.X.Rows != 3*table.HeadLines {
 		t.Error(err)
 	}
-	_, err = table.Read(strings.NewReader(long[:len(long)-2]), "in", anything)
+	_, err = read(long[:len(long)-2], anything)
 	if want := fmt.Sprintf("in:%d: the file ends here, and a series matrix of GEO ends with the line %s: "+
 		"copy or download it again", 11+3*table.HeadLines, seriesEnd); err == nil || err.Error() != want {
 		t.Error(err)
@@ -91,7 +91,7 @@ func TestSeriesFaults(t *testing.T) {
 	// Wherever a file is cut, this is said.
 	in = in[strings.Index(in, "!Sample_data"):]
 	for i := len("!Sample_"); i < len(in)-1; i++ {
-		_, err := table.Read(strings.NewReader(in[:i]), "in", anything)
+		_, err := read(in[:i], anything)
 		var fault *table.Error
 		if !errors.As(err, &fault) || fault.Line == 0 ||
 			!strings.HasSuffix(fault.Problem, ": copy or download it again") {
@@ -100,7 +100,7 @@ func TestSeriesFaults(t *testing.T) {
 	}
 	packed := gzipped(in)
 	for _, i := range []int{len(packed) - 1, len(packed) - 8, len(packed) / 2} {
-		if _, err := table.Read(strings.NewReader(packed[:i]), "in", anything); err == nil {
+		if _, err := read(packed[:i], anything); err == nil {
 			t.Errorf("compressed and cut at %d of %d: read", i, len(packed))
 		}
 	}

@@ -41,6 +41,11 @@ func shown(t *table.Table) string {
 	return strings.Join(t.Features, "|") + "; " + strings.Join(t.Samples, "|") + "; " + numbers(t)
 }
 
+// read reads what a file holds.
+func read(in string, o table.Options) (*table.Table, error) {
+	return table.Read(strings.NewReader(in), "in", o)
+}
+
 // readsAs reads a file, as such, through a pipe byte by byte, and compressed, if it is not: always the same.
 func readsAs(t *testing.T, in string, o table.Options, want string) (got *table.Table) {
 	t.Helper()
@@ -64,7 +69,7 @@ func readsAs(t *testing.T, in string, o table.Options, want string) (got *table.
 // fails reads a file whose fault is to be told in these words.
 func fails(t *testing.T, in string, o table.Options, want string) {
 	t.Helper()
-	_, err := table.Read(strings.NewReader(in), "in", o)
+	_, err := read(in, o)
 	var fault *table.Error
 	if !errors.As(err, &fault) {
 		t.Errorf("got %v, want an *Error", err)
@@ -249,7 +254,7 @@ func TestReadFromWithin(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	in := must(table.Read(strings.NewReader("x,a,b\ng1,1,2\n\ng2,3,4\ng3,5,6\n"), "in", table.Options{}))(t)
+	in := must(read("x,a,b\ng1,1,2\n\ng2,3,4\ng3,5,6\n", table.Options{}))(t)
 	got := in.SelectOr([]int{2, 1}, nil)
 	if n, f := numbers(got), strings.Join(got.Features, "|"); n != "5 6/3 4" || f != "g3|g2" {
 		t.Errorf("got %s, %s", f, n)
@@ -302,7 +307,7 @@ func TestManyUnnamed(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	const n = 1 << 17
-	x := must(table.Read(strings.NewReader(strings.Repeat("1,", n-1)+"1\n"), "wide.csv", table.Options{}))(t)
+	x := must(read(strings.Repeat("1,", n-1)+"1\n", table.Options{}))(t)
 	if len(x.Samples) != n || x.Samples[0] != "s1" || x.Samples[n-1] != "s131072" {
 		t.Errorf("%d samples, from %s to %s", len(x.Samples), x.Samples[0], x.Samples[len(x.Samples)-1])
 	}

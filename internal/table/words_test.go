@@ -84,7 +84,7 @@ func TestFurtherHeaders(t *testing.T) {
 	}
 	for name, line := range map[string]string{"one word": "z,low,low\n", "a number beside": "z,low,1\n",
 		"a word that comes again": "z,low,ND\n"} {
-		_, err := table.Read(strings.NewReader("x,a,b\n"+line+numbers), "in", table.Options{Missing: true})
+		_, err := read("x,a,b\n"+line+numbers, table.Options{Missing: true})
 		if err == nil || !strings.Contains(err.Error(), `in:2:2: feature "z"`) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -146,7 +146,7 @@ func TestWordFaults(t *testing.T) {
 			fails(t, c.in, c.o, c.want)
 		})
 	}
-	_, err := table.Read(strings.NewReader(many), "in", anything)
+	_, err := read(many, anything)
 	if err == nil || !strings.Contains(err.Error(), "65 cells hold words") ||
 		!strings.Contains(err.Error(), "and 56 more") {
 		t.Error(err)

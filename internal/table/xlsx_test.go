@@ -161,7 +161,7 @@ func TestWorkbookBombs(t *testing.T) { // which counts what all goroutines alloc
 			texts),
 	} {
 		readsText(t, in, o)
-		if _, err := table.Read(strings.NewReader(in), "in", o); !errors.Is(err, table.ErrMemory) {
+		if _, err := read(in, o); !errors.Is(err, table.ErrMemory) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
