@@ -98,8 +98,8 @@ func ReadKnown(text string, of Columns, features, samples []string) (k Known, wa
 	t.without(&k.Features, features, "feature")
 	t.without(&k.Samples, samples, "sample")
 	if len(left) > 0 {
-		t.warn("left out: %s with more than %d groups: %s", table.Counted(len(left), "column", "columns"),
-			mostGroups, table.Examples(left))
+		t.warnings = append(t.warnings, fmt.Sprintf("left out: %s with more than %d groups: %s",
+			table.Counted(len(left), "column"), mostGroups, table.Examples(left)))
 	}
 	if of.Time != "" {
 		track, err := t.survival(of, samples)
@@ -184,10 +184,7 @@ func (t *knownTable) read(text string, features, samples []string) error {
 	}) { // the first line is one like the others
 		t.heading, unknown = nil, append([]string{h[0]}, unknown...)
 	}
-	if len(unknown) > 0 {
-		t.warn("%s not in the matrix: %s", table.Counted(len(unknown), "name is", "names are"),
-			table.Examples(unknown))
-	}
+	t.warn(table.Told(unknown, "name is", "names are", "not in the matrix"))
 	return nil
 }
 
@@ -196,9 +193,8 @@ func noSecond(line int) error {
 		"comma or semicolon between", line)
 }
 
-func (t *knownTable) warn(format string, args ...any) {
-	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
-}
+// warn takes in warnings.
+func (t *knownTable) warn(told []string) { t.warnings = append(t.warnings, told...) }
 
 // cell is that of column c of a line, "" where the line is shorter.
 func cell(line []string, c int) string {
@@ -289,10 +285,7 @@ func (t *knownTable) without(g *Groups, called []string, what string) {
 			names = append(names, called[i])
 		}
 	}
-	if len(names) > 0 {
-		t.warn("%s without a group: %s", table.Counted(len(names), what+" is", what+"s are"),
-			table.Examples(names))
-	}
+	t.warn(table.Told(names, what+" is", what+"s are", "without a group"))
 }
 
 // parsed reads cells as numbers, NaN for an empty one. It returns nil where one is no number, and where

@@ -96,24 +96,19 @@ func (f *Fit) oddities() (out []string) {
 			strings.Join(alone[:min(len(alone), 5)], ", "))
 	}
 	if x.Cols > 1 {
-		if copies := alike(x.Rows, x.Row, f.Features); len(copies) > 0 {
-			say("%s the same in all samples as an earlier one: %s",
-				table.Counted(len(copies), "feature is", "features are"),
-				table.Examples(copies))
-		}
+		out = append(out, table.Told(alike(x.Rows, x.Row, f.Features), "feature is", "features are",
+			"the same in all samples as an earlier one")...)
 	}
 	if x.Rows > 1 {
 		column := make([]float64, x.Rows)
-		if copies := alike(x.Cols, func(j int) []float64 {
+		copies := alike(x.Cols, func(j int) []float64 {
 			for i := range column {
 				column[i] = x.At(i, j)
 			}
 			return column
-		}, f.Samples); len(copies) > 0 {
-			say("%s the same in all features as an earlier one: %s",
-				table.Counted(len(copies), "sample is", "samples are"),
-				table.Examples(copies))
-		}
+		}, f.Samples)
+		out = append(out, table.Told(copies, "sample is", "samples are",
+			"the same in all features as an earlier one")...)
 	}
 	return out
 }

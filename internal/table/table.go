@@ -160,10 +160,7 @@ func (s *source) withoutEmpty(t *Table) error {
 				empty = append(empty, names[k])
 			}
 		}
-		if len(empty) > 0 {
-			t.Warnings = append(t.Warnings, fmt.Sprintf("%s without any value left out: %s",
-				Counted(len(empty), what), Examples(empty)))
-		}
+		t.Warnings = append(t.Warnings, Told(empty, what, what+"s", "without any value left out")...)
 		return which
 	}
 	rows, columns := kept(inRow, t.Features, "feature"), kept(inColumn, t.Samples, "sample")
@@ -478,17 +475,12 @@ func (t *Table) Remarks() []string {
 			twice[name]++
 		}
 		maps.DeleteFunc(twice, func(_ string, times int) bool { return times == 1 })
-		if len(twice) > 0 {
-			remarks = append(remarks,
-				fmt.Sprintf("%s more than once among those of %s: %s",
-					Counted(len(twice), "name stands", "names stand"), n.what,
-					Examples(slices.Sorted(maps.Keys(twice)))))
-		}
+		remarks = append(remarks, Told(slices.Sorted(maps.Keys(twice)), "name stands", "names stand",
+			"more than once among those of "+n.what)...)
 	}
-	if dates := asDates(t.Features); t.NamedFeatures && len(dates) > 0 && 2*len(dates) < len(t.Features) {
-		remarks = append(remarks,
-			fmt.Sprintf("%s dates, which spreadsheets make of names such as MARCH1 and SEPT2: %s",
-				Counted(len(dates), "feature is called like", "features are called like"), Examples(dates)))
+	if dates := asDates(t.Features); t.NamedFeatures && 2*len(dates) < len(t.Features) {
+		remarks = append(remarks, Told(dates, "feature is called like", "features are called like",
+			"dates, which spreadsheets make of names such as MARCH1 and SEPT2")...)
 	}
 	if len(t.Samples) < 2 {
 		return remarks
@@ -515,17 +507,8 @@ func (t *Table) Remarks() []string {
 	if err != nil { // whoever fits the matrix will say so
 		return remarks
 	}
-	if len(zero) > 0 {
-		remarks = append(remarks,
-			fmt.Sprintf("%s 0 in all samples: %s", Counted(len(zero), "feature is", "features are"),
-				Examples(zero)))
-	}
-	if len(constant) > 0 {
-		remarks = append(remarks,
-			fmt.Sprintf("%s the same in all samples: %s",
-				Counted(len(constant), "feature is", "features are"), Examples(constant)))
-	}
-	return remarks
+	remarks = append(remarks, Told(zero, "feature is", "features are", "0 in all samples")...)
+	return append(remarks, Told(constant, "feature is", "features are", "the same in all samples")...)
 }
 
 // asDates matches the dates that a spreadsheet makes of names such as MARCH1, SEPT2 and DEC1: 1-Mar, and
@@ -559,6 +542,14 @@ func Counted(n int, one string, many ...string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, append(many, one+"s")[0])
+}
+
+// Told says what holds of names, of how many and of which: "2 features are constant: a, b"; nothing of none.
+func Told(names []string, one, many, what string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{Counted(len(names), one, many) + " " + what + ": " + Examples(names)}
 }
 
 // Examples quotes the first names of a list.
