@@ -3,10 +3,7 @@
 package table
 
 import (
-	"fmt"
-	"io"
 	"math"
-	"runtime/debug"
 	"syscall"
 )
 
@@ -20,17 +17,4 @@ func mapFile(file uintptr, bytes int64) (b []byte, unmap func() error) {
 		return nil, nil
 	}
 	return b, func() error { return syscall.Munmap(b) }
-}
-
-// decodeMapped decodes a row from the map. If the file has become shorter than its map, the memory fault at
-// the row becomes an error.
-func (x *npyRows) decodeMapped(to []float64, at int64, width int) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if recover() != nil {
-			err = fmt.Errorf("the file became shorter while it was read: %w", io.ErrUnexpectedEOF)
-		}
-	}()
-	x.decode(to, x.mapped[at:at+int64(width)])
-	return nil
 }

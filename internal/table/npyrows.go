@@ -4,7 +4,9 @@ package table
 // file into memory where the system has it (map_unix.go), else by reads at a place.
 
 import (
+	"fmt"
 	"io"
+	"runtime/debug"
 	"sync"
 )
 
@@ -36,6 +38,19 @@ func (x *npyRows) ReadRow(to []float64, i int) error {
 		return err
 	}
 	x.decode(to, *b)
+	return nil
+}
+
+// decodeMapped decodes a row from the map. If the file has become shorter than its map, the memory fault at
+// the row becomes an error.
+func (x *npyRows) decodeMapped(to []float64, at int64, width int) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() != nil {
+			err = fmt.Errorf("the file became shorter while it was read: %w", io.ErrUnexpectedEOF)
+		}
+	}()
+	x.decode(to, x.mapped[at:at+int64(width)])
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime/debug"
 )
 
 // ErrMemory is what an [*Error] wraps where the file asks for more memory than
@@ -444,7 +445,7 @@ func (l *list[T]) all() ([]T, error) {
 		l.pieces[i] = nil
 		out = append(out, p...)
 		if kept += len(p); more < l.count && i < len(l.pieces)-1 && kept+len(l.pieces[i+1]) > more {
-			giveBack()
+			debug.FreeOSMemory()
 			kept = 0
 		}
 	}
