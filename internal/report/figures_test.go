@@ -259,11 +259,8 @@ func TestMapPlot(t *testing.T) {
 		t.Errorf("from %v to %v, %v to %v, %q, dots %q", from, to, p.y.low, p.y.high, p.XLabel,
 			p.Series[0].Path)
 	}
-	if got := strings.Join(far.oddities(), "\n"); !strings.Contains(got,
-		"1 sample has more than 10 times the mean "+
-			`of a component, which may stand for little else: "<s30>&\"'" (51.1 times that of c1)`) {
-		t.Error(got)
-	}
+	has(t, strings.Join(far.oddities(), "\n"), "1 sample has more than 10 times the mean of a component, "+
+		`which may stand for little else: "<s30>&\"'" (51.1 times that of c1)`)
 	// Of many samples an even part.
 	many := example(1, 2*mostDots+1)
 	if n := len(found(many.mapPlot(0, product(many.U, many.V).Row(0)).Series[0].Path,
@@ -637,20 +634,15 @@ func TestChart(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("line %d: %q, want %q", k, got, want)
 		}
-		if !strings.Contains(pic.text, `class="key"`) || !strings.Contains(pic.text, ">"+l.Name+"</text>") {
-			t.Errorf("line %d has no name", k)
-		}
+		has(t, pic.text, `class="key"`, ">"+l.Name+"</text>")
 	}
-	for what, c := range map[string]Chart{"a chart": c, "an empty chart": {}} {
+	for _, c := range []Chart{c, {}} {
 		var b bytes.Buffer
 		if err := c.Write(&b); err != nil {
 			t.Fatal(err)
 		}
 		wellFormed(t, "<!DOCTYPE html>"+b.String())
-		if s := b.String(); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") ||
-			strings.Contains(s, "var(") {
-			t.Errorf("%s: %s", what, s)
-		}
+		lacks(t, b.String(), "NaN", "Inf", "var(")
 	}
 }
 
@@ -690,10 +682,8 @@ func TestOdd(t *testing.T) {
 	}
 	f.X.Set(4, 6, 7)
 	f.X.Set(4, 0, -28.5) // beyond 2 - 10·3 on the other side
-	if got := strings.Join(f.oddities(), "\n"); !strings.Contains(got,
-		"4 values are negative, in 2 features") || !strings.Contains(got, "1 value is more than 10") {
-		t.Errorf("%q", got)
-	}
+	has(t, strings.Join(f.oddities(), "\n"), "4 values are negative, in 2 features",
+		"1 value is more than 10")
 	// Rows with the same gaps are copies, those with others, and those that do not vary, are none.
 	gaps := example(5, 6)
 	for i, row := range [][]float64{{nan, 1, 2, 3, 4, 6}, {nan, 1, 2, 3, 4, 6}, {0, 1, 2, 3, 4, 6},
@@ -706,10 +696,7 @@ func TestOdd(t *testing.T) {
 	}
 	signs := example(2, 3) // 0 and -0 are one value
 	copy(signs.X.Data, []float64{0, 1, 2, math.Copysign(0, -1), 1, 2})
-	if got := strings.Join(signs.oddities(), "\n"); !strings.Contains(got,
-		"1 feature is the same in all samples as an earlier one") {
-		t.Errorf("%q", got)
-	}
+	has(t, strings.Join(signs.oddities(), "\n"), "1 feature is the same in all samples as an earlier one")
 	for row, want := range map[string][2]float64{"[4 1 2 3]": {2 - 10, 3 + 10},
 		"[3 1 2]": {math.Inf(-1), math.Inf(1)}, "[1 2 2 2 9]": {math.Inf(-1), math.Inf(1)},
 		"[1 2 4 6 9]": {2 - 40, 6 + 40}} {
@@ -725,9 +712,7 @@ func TestOdd(t *testing.T) {
 	for i := range 3 {
 		copy(plain.X.Row(i), [][]float64{{1, 2, 3, 4}, {0, 3, 1, 2}, {5, 5, 6, 7}}[i])
 	}
-	if got := plain.oddities(); len(got) != 0 || !strings.Contains(render(t, plain), "Nothing was found") {
-		t.Errorf("%q", got)
-	}
+	has(t, render(t, plain), "Nothing was found")
 }
 
 // TestTablesOfPage: the tables in a page have the numbers of the fit to four or five digits.
@@ -856,9 +841,7 @@ func TestCaption(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	f.Order = "c2"
-	if got := caption(true); !strings.Contains(got, "by their amount of c2, members of a group together.") {
-		t.Errorf("%q", got)
-	}
+	has(t, caption(true), "by their amount of c2, members of a group together.")
 	f.Method, f.Curves = "NMF", quantmf.Mat{}
 	if got := caption(false); !strings.HasPrefix(got, units+residuals) {
 		t.Errorf("%q", got)

@@ -91,9 +91,7 @@ func TestReadKnownColumns(t *testing.T) {
 func TestTestsOfPage(t *testing.T) {
 	t.Parallel()
 	f := example(20, 24)
-	if page := render(t, f); strings.Contains(page, "what is known of the samples") {
-		t.Error("a table of tests without tracks")
-	}
+	lacks(t, render(t, f), "what is known of the samples") // without tracks
 	same, noise := make([]float64, 24), make([]float64, 24)
 	one := account.Track{Name: "one", Groups: []string{"all"}, Of: make([]int, 24)}
 	for j := range same {
@@ -110,7 +108,5 @@ func TestTestsOfPage(t *testing.T) {
 		"<p class=\"goes\"><b>same</b> ρ 1.00</p>", "could not be made", "left out here",
 		"<td>first half</td><td>10</td>", "<tr class=\"chance\">")
 	first := strings.Index(page, "<tr><td>c1</td><td>same</td>")
-	if strings.Contains(page[:first], "<tr class=\"chance\">") {
-		t.Error("a less certain test comes first")
-	}
+	lacks(t, page[:first], "<tr class=\"chance\">") // the most certain tests come first
 }

@@ -463,9 +463,7 @@ func TestList(t *testing.T) {
 		}
 		last = at
 	}
-	if page := render(t, example(20, 9)); !strings.Contains(page, `<details open="">`) {
-		t.Error("a short list is closed")
-	}
+	has(t, render(t, example(20, 9)), `<details open="">`) // a short list
 }
 
 // TestTelling: of features that are equally bent, rows that are nearly all zero and those that
@@ -541,10 +539,9 @@ func TestPlain(t *testing.T) {
 		"<b>30 %</b><span>predicted in the same values by NMF",
 		"of this model and of NMF, from which a tenth of the values")
 	f.Method, f.Normalized = "QMFQ", product(f.U, f.V)
-	if page := text(); strings.Contains(page, "The second panel is the mixture") ||
-		!strings.Contains(page, "The second panel is the data on the scale on which components add up") {
-		t.Error("the second panel of a QMFQ")
-	}
+	page = text()
+	has(t, page, "The second panel is the data on the scale on which components add up")
+	lacks(t, page, "The second panel is the mixture")
 	f.Method, f.Curves, f.Bend, f.Normalized, f.Unseen = "NMF", quantmf.Mat{}, nil, quantmf.Mat{},
 		account.Unseen{}
 	page = text()
