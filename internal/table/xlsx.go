@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 const workbookPart = "xl/workbook.xml"
@@ -454,19 +455,11 @@ func (s *sheetText) value() error {
 	return s.append(s.cell)
 }
 
-// date writes the day that is so many days after 1899-12-30, in the Gregorian calendar: years begin in March
-// here, so that the leap day is the last. Package time would add 8 kB to what a page loads.
+// date writes the day that is so many days after 1899-12-30. It takes no format of package time, which would
+// add to what a page loads.
 func date(days int) string {
-	days += 693899 // from 0000-03-01
-	era, of := days/146097, days%146097
-	year := (of - of/1460 + of/36524 - of/146096) / 365
-	of -= 365*year + year/4 - year/100
-	month := (5*of + 2) / 153
-	day := of - (153*month+2)/5 + 1
-	if year += 400 * era; month >= 10 {
-		year++
-	}
-	return fmt.Sprintf("%04d-%02d-%02d", year, (month+2)%12+1, day)
+	year, month, day := time.Date(1899, time.December, 30+days, 0, 0, 0, 0, time.UTC).Date()
+	return fmt.Sprintf("%04d-%02d-%02d", year, int(month), day)
 }
 
 // append appends a cell to line; of a damaged sheet it may have more lines.
