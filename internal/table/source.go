@@ -280,7 +280,7 @@ func (s *source) nextLine() ([]byte, error) {
 			line := s.buf[s.from : s.from+seen+at]
 			s.skip(len(line) + 1)
 			s.line++
-			return withoutReturn(line), nil
+			return bytes.TrimRight(line, "\r"), nil
 		}
 		seen = s.to - s.from
 		switch err := s.more(); {
@@ -290,7 +290,7 @@ func (s *source) nextLine() ([]byte, error) {
 			line := s.buf[s.from:s.to]
 			s.skip(len(line))
 			s.line++
-			return withoutReturn(line), nil
+			return bytes.TrimRight(line, "\r"), nil
 		case err != nil:
 			return nil, s.failed(err)
 		}
@@ -300,13 +300,6 @@ func (s *source) nextLine() ([]byte, error) {
 // open tells whether the line that was read last is the last of the content and has no end.
 func (s *source) open() bool {
 	return s.err == io.EOF && s.from == s.to && s.from > 0 && s.buf[s.from-1] != '\n'
-}
-
-func withoutReturn(line []byte) []byte {
-	for len(line) > 0 && line[len(line)-1] == '\r' {
-		line = line[:len(line)-1]
-	}
-	return line
 }
 
 // nextFull returns the next line that is not blank.

@@ -216,7 +216,7 @@ func (r *textReader) head() ([][]byte, error) {
 				break
 			}
 			all++
-			line = withoutReturn(line)
+			line = bytes.TrimRight(line, "\r")
 			if r.series && isMark(line, seriesEnd) {
 				return lines, nil
 			}
