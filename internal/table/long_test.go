@@ -65,24 +65,23 @@ func TestNumbersOfRows(t *testing.T) {
 
 func TestLong(t *testing.T) {
 	const want = "TP53|EGFR; A|B; 1.5 2/0 4"
+	byHeadings := table.Options{Long: "gene,sample,value"}
 	for _, c := range []struct {
 		name, in string
 		o        table.Options
 		want     string
 	}{
 		{"by headings", "gene,sample,value\nTP53,A,1.5\nTP53,B,2\nEGFR,A,0\nEGFR,B,4\n",
-			table.Options{Long: "gene,sample,value"}, want},
+			byHeadings, want},
 		{"by numbers, in another order", "v\ts\tg\n1.5\tA\tTP53\n2\tB\tTP53\n4\tB\tEGFR\n0\tA\tEGFR\n",
 			table.Options{Long: "3,2,1"}, want},
 		{"without a header", "TP53;A;1.5\nTP53;B;2\nEGFR;A;0\nEGFR;B;4\n", table.Options{Long: "1-3"}, want},
 		{"of R, with numbers of rows",
 			"\"gene\" \"sample\" \"value\"\n\"1\" \"TP53\" \"A\" 1.5\n\"2\" \"TP53\" " +
 				"\"B\" 2\n\"3\" \"EGFR\" \"A\" 0\n\"4\" \"EGFR\" \"B\" 4\n",
-			table.Options{Long: "gene,sample,value"},
-			want},
+			byHeadings, want},
 		{"names that are numbers", "gene,sample,note,value\n7,1,x,1.5\n8,1,,2\n",
-			table.Options{Long: "gene,sample,value"},
-			"7|8; 1; 1.5/2"},
+			byHeadings, "7|8; 1; 1.5/2"},
 		{"a cell that no line has", "g,s,v\na,A,1\nb,B,2\n", table.Options{Long: "g,s,v", Missing: true},
 			"a|b; A|B; 1 NaN/NaN 2"},
 		{"a missing value", "g,s,v\na,A,NA\na,B,2\n", table.Options{Long: "g,s,v", Missing: true},
@@ -91,7 +90,7 @@ func TestLong(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) { t.Parallel(); readsAs(t, c.in, c.o, c.want) })
 	}
-	got := readsAs(t, "x,gene,sample,value\n1,a,A,1\n2,a,B,2\n", table.Options{Long: "gene,sample,value"},
+	got := readsAs(t, "x,gene,sample,value\n1,a,A,1\n2,a,B,2\n", byHeadings,
 		"a; A|B; 1 2")
 	if got.Taken != `comma-separated, features named by column 2 ("gene"), samples by column 3 ("sample"), `+
 		`a value a line in column 4 ("value"); column 1 ("x") left out` || !got.NamedSamples ||
@@ -113,7 +112,6 @@ func long(header string, genes, samples int, line func(gene, sample int) string)
 
 // TestLongFaults: a long table is refused with the way to read it, unless -names says what it is.
 func TestLongFaults(t *testing.T) {
-	const rest = "-names 1-2"
 	byGene := func(i, j int) string { return fmt.Sprintf("G%d,S%d,%d\n", i, j, i+j) }
 	bySample := func(i, j int) string { return fmt.Sprintf("G%d,S%d,%d\n", j, i, i+j) }
 	say := func(list string) string {
@@ -159,24 +157,25 @@ func TestLongFaults(t *testing.T) {
 		})
 	}
 	if _, err := read(long("gene,run,value\n", 4, 3, byGene), table.Options{Names: "1-2"}); err != nil {
-		t.Errorf("%s: %v", rest, err)
+		t.Errorf("-names 1-2: %v", err)
 	}
 	const two = "g,s,v\na,A,1\nb,A,2\n"
+	gsv := table.Options{Long: "g,s,v"}
 	for _, c := range []struct {
 		in   string
 		o    table.Options
 		want string
 	}{
-		{two + "b,A,3\n", table.Options{Long: "g,s,v"},
+		{two + "b,A,3\n", gsv,
 			`in:4: feature "b", sample "A": an earlier line has a value of ` +
 				`this cell, too: leave one of them`},
-		{two + "b,B,3\n", table.Options{Long: "g,s,v"},
+		{two + "b,B,3\n", gsv,
 			`in: feature "a", sample "B": no line has a value of this ` +
 				`cell: give -missing, fill in a number, or remove the feature or the sample`},
-		{two + "b,B,low\n", table.Options{Long: "g,s,v"},
+		{two + "b,B,low\n", gsv,
 			`in:4:3: feature "b", sample "B": "low" is not a number: ` +
 				`write a number here; names belong into the first line and the first column`},
-		{two + "b\n", table.Options{Long: "g,s,v"},
+		{two + "b\n", gsv,
 			`in:4:2: feature "b": this line has 1 cell, the lines before it have 3: add the missing cells`},
 		{two, table.Options{Long: "g,s"},
 			`in: -long "g,s": must be three columns, of features, samples and values, ` +

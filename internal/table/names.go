@@ -281,11 +281,7 @@ func (o Options) layoutOf(sep byte, first []cell, rows [][]cell) (*layout, strin
 		return nil, "the first line has one cell fewer than the lines below, as where it has none above " +
 			"the names of the features; -names none says that there are no such names"
 	}
-	for _, r := range l.roles {
-		if r == isValue {
-			l.values++
-		}
-	}
+	l.values = bytes.Count(l.roles, []byte{isValue})
 	return l, ""
 }
 
