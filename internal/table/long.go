@@ -136,15 +136,13 @@ func (d *differing) add(s *source, name []byte) (uint32, error) {
 	if err := s.take(int64(len(name))+128, "so many names"); err != nil {
 		return 0, err
 	}
+	if d.index == nil {
+		d.index = map[string]uint32{}
+	}
 	i := uint32(len(d.names))
 	d.names = append(d.names, string(name))
 	d.index[d.names[i]] = i
 	return i, nil
-}
-
-func newLongCells(s *source) *longCells {
-	return &longCells{features: differing{index: map[string]uint32{}},
-		samples: differing{index: map[string]uint32{}}, lines: list[place]{s: s, bytes: 8, what: "lines"}}
 }
 
 // longTable makes the matrix once all lines are known.

@@ -308,7 +308,7 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 		return r.wrong("%s", problem)
 	}
 	if o.Long != "" {
-		r.long = newLongCells(r.source)
+		r.long = &longCells{lines: list[place]{s: r.source, bytes: 8, what: "lines"}}
 	}
 	if l.values == 0 {
 		return &Error{File: r.file, Line: r.line + 1,
