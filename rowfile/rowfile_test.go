@@ -2,6 +2,7 @@ package rowfile_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -10,52 +11,38 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 	"github.com/quantmf/quantmf/rowfile"
 )
 
 // TestOpen: a matrix is the same from every file, and a fit of it.
 func TestOpen(t *testing.T) {
 	const d, n = 12, 20
-	var entries []string
-	var text strings.Builder
-	text.WriteString("name")
-	for j := range n {
-		fmt.Fprintf(&text, "\ts%d", j+1)
-	}
-	npy := []byte("\x93NUMPY\x01\x00\x76\x00{'descr': '|u1', 'fortran_order': False, 'shape': (12, 20), }")
-	npy = append(npy, strings.Repeat(" ", 128-len(npy)-1)+"\n"...)
+	x := quantmf.NewMat(d, n)
 	for i := range d {
-		fmt.Fprintf(&text, "\nf%d", i+1)
 		for j := range n {
-			v := 0
 			if (i*5+j)%4 == 0 {
-				v = 1 + (i*7+j*3)%11
-				entries = append(entries, fmt.Sprintf("%d %d %d\n", i+1, j+1, v))
+				x.Set(i, j, float64(1+(i*7+j*3)%11))
 			}
-			fmt.Fprintf(&text, "\t%d", v)
-			npy = append(npy, byte(v))
 		}
 	}
-	mtx := fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n%d %d %d\n%s", d, n, len(entries),
-		strings.Join(entries, ""))
-	names := func(c string, n int) string {
-		var s strings.Builder
-		for i := range n {
-			fmt.Fprintf(&s, "%s%d\n", c, i+1)
-		}
-		return s.String()
-	}
+	features, samples := table.Numbered("f", d), table.Numbered("s", n)
 	dir := t.TempDir()
-	for name, text := range map[string]string{"x.tsv": text.String(), "x.npy": string(npy), "x.mtx": mtx,
-		"folder/matrix.mtx": mtx, "folder/features.tsv": names("f", d),
-		"folder/barcodes.tsv": names("s", n)} {
+	write := func(name, text string) {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777),
+			os.WriteFile(path, []byte(text), 0o666)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+	}
+	write("folder/features.tsv", strings.Join(features, "\n"))
+	write("folder/barcodes.tsv", strings.Join(samples, "\n"))
+	for _, name := range []string{"x.tsv", "x.npy", "x.mtx", "folder/matrix.mtx"} {
+		var b strings.Builder
+		if err := rowfile.Write(&b, name, x, features, samples); err != nil {
 			t.Fatal(err)
 		}
+		write(name, b.String())
 	}
 	var want []byte
 	for _, name := range []string{"x.tsv", "x.npy", "x.mtx", "folder"} {
