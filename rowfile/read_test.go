@@ -88,72 +88,55 @@ func TestReadWrite(t *testing.T) {
 func TestSamplesInRows(t *testing.T) {
 	const d, n = 7, 30
 	x := quantmf.NewMat(d, n)
-	var list strings.Builder
-	entries := 0
 	for j := range n {
 		for i := range d {
 			if (i*5+j*3)%4 == 0 {
 				x.Set(i, j, float64(1+i+10*j))
-				fmt.Fprintf(&list, "%d %d %d\n", j+1, i+1, 1+i+10*j)
-				entries++
 			}
 		}
 	}
-	whole := fmt.Sprintf("%%%%MatrixMarket matrix array integer general\n%d %d\n", n, d)
-	for i := range d { // an array goes by columns, which are features here
-		for j := range n {
-			whole += fmt.Sprintf("%d\n", int(x.At(i, j)))
-		}
-	}
-	npy := func(order string, m quantmf.Mat) string { // an n × d array
-		head := fmt.Sprintf("{'descr': '<u2', 'fortran_order': %s, 'shape': (%d, %d), }", order, n, d)
-		b := []byte("\x93NUMPY\x01\x00\x76\x00" + head + strings.Repeat(" ", 117-len(head)) + "\n")
-		for _, v := range m.Data {
-			b = append(b, byte(v), byte(int(v)>>8))
-		}
-		return string(b)
-	}
-	dir := t.TempDir()
-	for name, c := range map[string]struct{ text, kind string }{
-		"coordinate.mtx": {fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n%d %d %d\n%s", n,
-			d,
-			entries, &list), "*quantmf.Sparse"},
-		"array.mtx":   {whole, "quantmf.Mat"},
-		"fortran.npy": {npy("True", x), "*table.npyRows"},
-		"c.npy":       {npy("False", x.T()), "quantmf.Mat"},
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(c.text), 0o666); err != nil {
+	written := func(name string) string {
+		var b strings.Builder
+		if err := rowfile.Write(&b, name, x.T(), make([]string, n), make([]string, d)); err != nil {
 			t.Fatal(err)
 		}
-		o := rowfile.Options{SamplesInRows: true}
-		inFile, err := rowfile.Open(path, o)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		piped, err := rowfile.Read(struct{ io.Reader }{strings.NewReader(c.text)}, name, o)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		if got := fmt.Sprintf("%T", inFile.Rows); got != c.kind {
-			t.Errorf("%s is held as %s, want %s", name, got, c.kind)
-		}
-		for _, f := range []*rowfile.File{inFile, piped} {
+		return b.String()
+	}
+	whole := fmt.Sprintf("%%%%MatrixMarket matrix array integer general\n%d %d\n", n, d)
+	head := fmt.Sprintf("{'descr': '<u2', 'fortran_order': True, 'shape': (%d, %d), }", n, d)
+	fortran := []byte("\x93NUMPY\x01\x00\x76\x00" + head + strings.Repeat(" ", 117-len(head)) + "\n")
+	for _, v := range x.Data { // both go by columns, which are features here
+		whole += fmt.Sprintf("%d\n", int(v))
+		fortran = append(fortran, byte(v), byte(int(v)>>8))
+	}
+	for name, c := range map[string]struct{ text, kind string }{
+		"coordinate.mtx": {written("x.mtx"), "*quantmf.Sparse"},
+		"array.mtx":      {whole, "quantmf.Mat"},
+		"fortran.npy":    {string(fortran), "*table.npyRows"},
+		"c.npy":          {written("x.npy"), "quantmf.Mat"},
+	} {
+		for what, read := range ways(t, name, c.text, true) {
+			f, err := read()
+			if err != nil {
+				t.Fatal(name, what, err)
+			}
+			if got := fmt.Sprintf("%T", f.Rows); what == "a file" && got != c.kind {
+				t.Errorf("%s is held as %s, want %s", name, got, c.kind)
+			}
 			rows, cols := f.Rows.Dims()
 			if rows != d || cols != n || len(f.Features) != d || len(f.Samples) != n ||
-				f.Features[d-1] != "f7" ||
-				f.Samples[n-1] != "s30" {
-				t.Fatalf("%s: %d × %d, %q, %q", name, rows, cols, f.Features, f.Samples)
+				f.Features[d-1] != "f7" || f.Samples[n-1] != "s30" {
+				t.Fatalf("%s by %s: %d × %d, %q, %q", name, what, rows, cols, f.Features, f.Samples)
 			}
 			row := make([]float64, n)
 			for i := range d {
 				if err := f.Rows.ReadRow(row, i); err != nil || !slices.Equal(row, x.Row(i)) {
-					t.Errorf("%s, row %d: %v, want %v (%v)", name, i, row, x.Row(i), err)
+					t.Errorf("%s by %s, row %d: %v, want %v (%v)", name, what, i, row, x.Row(i), err)
 				}
 			}
-		}
-		if err := inFile.Close(); err != nil {
-			t.Error(err)
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
