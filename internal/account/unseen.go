@@ -98,20 +98,19 @@ func (u *Unseen) Words(method string) (text, others string) {
 	if u.Values == 0 {
 		return "", ""
 	}
-	predicted := percent(u.Predicted, u.StdErr)
+	predicted, fitted := percent(u.Predicted, u.StdErr), percent(u.Fitted, 0)
 	switch {
 	case u.Found():
 		text = predicted + " of what differs between samples is predicted, in values that the model has " +
-			"not seen (" + percent(u.Fitted, 0) + " is explained, in those that it was fitted to)"
+			"not seen (" + fitted + " is explained, in those that it was fitted to)"
 	case u.Predicted > Structureless:
-		text = "it is unsure whether values that the model has not seen are predicted better than by " +
-			"the mean " +
-			"of their feature (" + predicted + "; of those that it was fitted to " + percent(u.Fitted, 0) +
+		text = "it is unsure whether values that the model has not seen are predicted better than by the " +
+			"mean of their feature (" + predicted + "; of those that it was fitted to " + fitted +
 			" is explained)"
 	default:
 		text = "no structure was found at this k: values that the model has not seen are predicted no " +
 			"better than by the mean of their feature (" + predicted + "; of those that it was fitted to " +
-			percent(u.Fitted, 0) + " is explained). Components and curves show noise: try a smaller k"
+			fitted + " is explained). Components and curves show noise: try a smaller k"
 	}
 	return text, u.beside(method)
 }

@@ -79,13 +79,10 @@ func (r *mtxReader) size() error {
 	}
 	var sizes [3]uint64
 	ok := len(r.cells) == want
+	bits := [...]int{31, 31, 62} // entries may be more than 2^31
 	for k := 0; ok && k < want; k++ {
-		if k == 2 { // entries may be more than 2^31
-			v, err := strconv.ParseUint(string(r.cells[k]), 10, 62)
-			sizes[k], ok = v, err == nil
-		} else {
-			sizes[k], ok = count(string(r.cells[k]))
-		}
+		v, err := strconv.ParseUint(string(r.cells[k]), 10, bits[k])
+		sizes[k], ok = v, err == nil
 	}
 	d, n, listed := sizes[0], sizes[1], sizes[2]
 	switch {
