@@ -162,14 +162,14 @@ const (
 	unordered // either is NaN
 )
 
-// Arch is a set of instructions: how each operation is written. A new architecture is a
-// file with such a table and an entry in [targets]. A field that may be nil says so;
-// [Func] has the method of the same name, whose comment says what the operation does.
+// Arch is a set of instructions. A new one is a file with such a value and its table, and an entry in
+// [targets].
 type Arch struct {
 	Name           string // the suffix of its kernels, and its constant in internal/kernel
 	Requires       string // for a line in the comment of each kernel, or ""
 	Lanes          int    // doubles in a vector register
 	Vectors        int    // vector registers that a kernel may use
+	letter         string // of the names of vector registers, amd64 only
 	masked         bool   // comparisons go to mask registers, and operations to masked lanes
 	memoryOperands bool   // arithmetic takes operands in memory
 	pooled         bool   // constants lie together in memory, see arm64.go
@@ -178,60 +178,80 @@ type Arch struct {
 	op    [ops]string
 	jumps [GE + 1]string // by condition
 	jump  string         // on no condition
+	table func(f *Func) Table
+}
 
-	// On general registers.
-	intOp    func(f *Func, op Op, to Reg, by Operand) // by: Reg or Imm, nil of opNegR
-	moveR    func(f *Func, to Reg, from Operand)
-	wordR    func(f *Func, to Reg, from Mem)
-	zeroR    func(f *Func, r Reg)
-	zeroAt   func(f *Func, m Mem)
-	addressR func(f *Func, to Reg, m Mem)
-	tableR   func(f *Func, to Reg, symbol string)
-	compareR func(f *Func, a Reg, b Operand)
-	enter    func(f *Func) []string // the first lines of a kernel; may be nil
-	leave    func(f *Func)          // the last instructions
+// Table is how a set writes each operation of a kernel. Results come first. A field that may be nil says so.
+type Table struct {
+	// On general registers; by is a Reg or Imm, nil of opIncR, opDecR and opNegR.
+	intOp    func(op Op, to Reg, by Operand)
+	moveR    func(to Reg, from Operand)  // from: Reg, Imm, Arg or Mem
+	wordR    func(to Reg, from Mem)      // to = the 32 bits there, no sign
+	zeroR    func(r Reg)                 // r = 0
+	zeroAt   func(m Mem)                 // the double at m = 0
+	addressR func(to Reg, m Mem)         // to = the address of m
+	symbolR  func(to Reg, symbol string) // to = the address of a table of words, see [Func.tableR]
+	compareR func(a Reg, b Operand)      // b: Reg, Imm or Arg
+	leave    func()                      // the last instructions; may be nil
 
-	// On vectors.
-	vecOp      func(f *Func, op Op, dst, a Vec, b Operand)
-	sqrt       func(f *Func, dst, a Vec)
-	shift      func(f *Func, left bool, dst, a Vec, n int)
-	clear      func(f *Func, r Vec)
-	copy       func(f *Func, dst, a Vec)
-	load       func(f *Func, dst Vec, from Operand)
-	store      func(f *Func, m Mem, a Vec)
-	broadcast  func(f *Func, dst Vec, from Operand)
-	loadFirst  func(f *Func, dst Vec, m Mem)
-	storeFirst func(f *Func, to Operand, a Vec)
-	firstOp    func(f *Func, op Op, dst, a, b Vec)
-	compare    func(f *Func, to Mask, a Vec, cmp Cmp, b Operand)
-	choose     func(f *Func, m Mask, dst Vec, yes Operand, no Vec)
-	keep       func(f *Func, m Mask, dst Vec)
-	where      func(f *Func, m Mask, op Op, dst Vec, b Operand) // nil unless masked
-	reduce     func(f *Func, op Op, block []Vec, t Vec)
-	reduceEach func(f *Func, blocks, t Vec) // may be nil: texts reduce one block at a time
-	exponent   func(f *Func, dst, a Vec)    // may be nil: texts take the bits apart
-	mantissa   func(f *Func, dst, a Vec)    // nil with exponent
+	// On vectors. An operand b is a Vec, Mem or Const.
+	vecOp func(op Op, dst, a Vec, b Operand)
+	sqrt  func(dst, a Vec)                   // √a
+	shift func(left bool, dst, a Vec, n int) // the bits of a, n places on
+	clear func(r Vec)                        // r = +0
+	copy  func(dst, a Vec)
+	load  func(dst Vec, from Operand) // from: Mem or Const
+	store func(m Mem, a Vec)
+	// broadcast fills dst with the number at from, a Mem or Arg, or in lane 0 of a Vec.
+	broadcast func(dst Vec, from Operand)
+	// On the number in lane 0 alone; others are then anything, but 0 after loadFirst.
+	loadFirst  func(dst Vec, m Mem)
+	storeFirst func(to Operand, a Vec) // to: Mem or Arg
+	firstOp    func(op Op, dst, a, b Vec)
+	// compare sets a mask where a compares so to b.
+	compare func(to Mask, a Vec, cmp Cmp, b Operand)
+	// choose fills dst with yes, a Vec, Mem or Const, where the mask holds and with no elsewhere.
+	choose func(m Mask, dst Vec, yes Operand, no Vec)
+	// keep zeroes dst where the mask does not hold.
+	keep func(m Mask, dst Vec)
+	// where sets dst to dst op b where the mask holds. It is nil unless masked.
+	where func(m Mask, op Op, dst Vec, b Operand)
+	// reduceBy joins the lanes of a block into lane 0 of its first register, as kernel.Reduce joins them; t
+	// is scratch.
+	reduceBy func(op Op, block []Vec, t Vec)
+	// reduceEach reduces as many blocks as a register has lanes, those from the register blocks on, and
+	// leaves their sums in that register in their order. As many registers from t on are scratch. It may be
+	// nil: texts reduce one block at a time.
+	reduceEach func(blocks, t Vec)
+	// exponent is the e and mantissa the m of |a| = m 2^e with 1 <= m < 2. Both may be nil: texts take the
+	// bits apart.
+	exponent func(dst, a Vec)
+	mantissa func(dst, a Vec)
 
 	// The table of 2^(j/16) that [Func.exp] looks up: how it lies in memory, what makes
 	// it ready at the start of a kernel, and hi and lo of the j in the low four bits of
 	// k, with the registers t and u as scratch.
 	powers       func(hi, lo []uint64) []uint64
-	powersReady  func(f *Func, at Reg)
-	powersLookUp func(f *Func, at Reg, k, hi, lo, t, u Vec)
+	powersReady  func(at Reg) // may be nil
+	powersLookUp func(at Reg, k, hi, lo, t, u Vec)
 
-	// What is left after the whole registers or blocks of a loop; see loops.go. hold
-	// zeroes the lanes of r that are not there.
-	eachTail  func(f *Func, n Reg, body func(get get, put put))
-	blockTail func(f *Func, n Reg, done Label, body func(h Vec, tail bool, get get, put put))
-	hold      func(f *Func, r Vec)
+	// What is left after the whole registers or blocks of a loop; see loops.go.
+	eachTail  func(n Reg, body func(get get, put put))
+	blockTail func(n Reg, done Label, body func(h Vec, tail bool, get get, put put))
+	// hold zeroes, in a tail, the lanes of r that are not there. It is for sums and
+	// maxima of what is not 0 where its arguments are.
+	hold func(r Vec)
 
-	// The lanes below the count n < 8 of a block, and lane n itself; see levels.go.
-	below       func(f *Func, n Reg)
-	loadBelow   func(f *Func, n Reg, dst Vec, m Mem, h Vec)
-	addBelow    func(f *Func, h, dst, a, t Vec)
-	divideBelow func(f *Func, n Reg, h, dst Vec, m Mem, t, u Vec)
-	mulBelow    func(f *Func, h, dst, a Vec, m Mem)
-	addAt       func(f *Func, h, dst, a, t, u Vec)
+	// The lanes below the count n < 8 of a block, and lane n itself; see levels.go. below makes the mask of n
+	// ready for the others, which work on register h of a block.
+	below     func(n Reg)
+	loadBelow func(n Reg, dst Vec, m Mem, h Vec) // the lanes of m below n, and 0 in the others
+	// addBelow is dst + a in the lanes below n, dst in the others; a and t are scratch.
+	addBelow func(h, dst, a, t Vec)
+	// divideBelow is dst / m in the lanes below n, and 0 in the others; t and u are scratch.
+	divideBelow func(n Reg, h, dst Vec, m Mem, t, u Vec)
+	mulBelow    func(h, dst, a Vec, m Mem) // a m in the lanes below n, and 0 in the others
+	addAt       func(h, dst, a, t, u Vec)  // dst + a in lane n, dst in the others; t and u are scratch
 }
 
 // Target is an architecture of Go with its sets of instructions, the best first, that

@@ -27,7 +27,7 @@ var neon = &Arch{
 	Lanes:   2,
 	Vectors: memory,
 	pooled:  true,
-	regs:    []string{"R0", "R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12"},
+	regs:    numbered,
 	op: [ops]string{
 		opAddR: "ADD", opSubR: "SUBS", opIncR: "ADD", opDecR: "SUBS", opAndR: "ANDS",
 		opShlR: "LSL", opShrR: "LSR", opMulR: "MUL", opNegR: "NEG",
@@ -36,16 +36,12 @@ var neon = &Arch{
 	},
 	jump:  "B",
 	jumps: [...]string{EQ: "BEQ", NE: "BNE", LT: "BLT", LE: "BLE", GT: "BGT", GE: "BGE"},
+	table: neonTable,
+}
 
-	enter: func(f *Func) []string {
-		if !f.sums.pooled {
-			return nil
-		}
-		return []string{"MOVD $constants<>(SB), " + poolAt}
-	},
-	leave: func(f *Func) { f.line("RET") },
-
-	intOp: func(f *Func, op Op, to Reg, by Operand) {
+func neonTable(f *Func) Table {
+	table := twoLanes(f)
+	table.intOp = func(op Op, to Reg, by Operand) {
 		r := f.regs[to]
 		switch {
 		case op == opNegR:
@@ -53,41 +49,24 @@ var neon = &Arch{
 		case by == nil: // to++ and to--
 			f.line("%s $1, %s, %s", f.op[op], r, r)
 		default:
-			f.line("%s %s, %s, %s", f.op[op], f.integer(by), r, r)
+			f.line("%s %s, %s, %s", f.op[op], f.arm64(nil, by), r, r)
 		}
 		f.written(r)
-	},
-	moveR: func(f *Func, to Reg, from Operand) {
-		var in instruction
-		what := ""
-		switch from := from.(type) {
-		case Arg:
-			what = from.text()
-		case Mem:
-			what = f.address(&in, from, false)
-		default:
-			what = f.integer(from)
-		}
-		in.add("MOVD %s, %s", what, f.regs[to])
-		f.emit(in)
+	}
+	table.moveR = func(to Reg, from Operand) {
+		f.read("MOVD", from, f.regs[to])
 		f.written(f.regs[to])
-	},
-	wordR: func(f *Func, to Reg, from Mem) {
-		var in instruction
-		in.add("MOVWU %s, %s", f.address(&in, from, false), f.regs[to])
-		f.emit(in)
+	}
+	table.wordR = func(to Reg, from Mem) {
+		f.read("MOVWU", from, f.regs[to])
 		f.written(f.regs[to])
-	},
-	zeroR: func(f *Func, r Reg) {
+	}
+	table.zeroR = func(r Reg) {
 		f.line("MOVD ZR, %s", f.regs[r])
 		f.written(f.regs[r])
-	},
-	zeroAt: func(f *Func, m Mem) {
-		var in instruction
-		in.add("MOVD ZR, %s", f.address(&in, m, false))
-		f.emit(in)
-	},
-	addressR: func(f *Func, to Reg, m Mem) {
+	}
+	table.zeroAt = func(m Mem) { f.write("MOVD", "ZR", m) }
+	table.addressR = func(to Reg, m Mem) {
 		var in instruction
 		r, from := f.regs[to], f.regs[m.Base]
 		if m.Index.Scale != 0 {
@@ -101,24 +80,29 @@ var neon = &Arch{
 		}
 		f.emit(in)
 		f.written(r)
-	},
-	tableR: func(f *Func, to Reg, symbol string) {
+	}
+	table.symbolR = func(to Reg, symbol string) {
 		f.line("MOVD $%s<>(SB), %s", symbol, f.regs[to])
 		f.written(f.regs[to])
-	},
-	compareR: func(f *Func, a Reg, b Operand) {
+	}
+	table.compareR = func(a Reg, b Operand) {
 		var in instruction
-		with := "R19"
-		if arg, ok := b.(Arg); ok {
-			in.add("MOVD %s, R19", arg.text())
-		} else {
-			with = f.integer(b)
+		with := f.arm64(&in, b)
+		if _, ok := b.(Arg); ok {
+			in.add("MOVD %s, R19", with)
+			with = "R19"
 		}
 		in.add("CMP %s, %s", with, f.regs[a])
 		f.emit(in)
-	},
+	}
+	table.leave = func() {
+		if f.sums.pooled {
+			f.head += "\tMOVD $constants<>(SB), " + poolAt + "\n"
+		}
+		f.line("RET")
+	}
 
-	vecOp: func(f *Func, op Op, dst, a Vec, b Operand) {
+	table.vecOp = func(op Op, dst, a Vec, b Operand) {
 		var in instruction
 		y, x, to := f.operand(&in, b), f.vec(a), f.vec(dst)
 		switch op {
@@ -130,78 +114,49 @@ var neon = &Arch{
 			in.word(f.op[op], to, x, y)
 		}
 		f.emit(in)
-	},
-	sqrt: func(f *Func, dst, a Vec) {
+	}
+	table.sqrt = func(dst, a Vec) {
 		var in instruction
 		in.word("FSQRT", f.vec(dst), f.vec(a), -1)
 		f.emit(in)
-	},
-	shift: func(f *Func, left bool, dst, a Vec, n int) {
+	}
+	table.shift = func(left bool, dst, a Vec, n int) {
 		mnemonic := "VUSHR"
 		if left {
 			mnemonic = "VSHL"
 		}
 		f.line("%s $%d, V%d.D2, V%d.D2", mnemonic, n, f.vec(a), f.vec(dst))
-	},
-	clear: func(f *Func, r Vec) { f.line("VEOR V%d.B16, V%[1]d.B16, V%[1]d.B16", f.vec(r)) },
-	copy:  func(f *Func, dst, a Vec) { f.line("VMOV V%d.B16, V%d.B16", f.vec(a), f.vec(dst)) },
-	load: func(f *Func, dst Vec, from Operand) {
+	}
+	table.clear = func(r Vec) { f.xor(r, r, r) }
+	table.copy = func(dst, a Vec) { f.line("VMOV V%d.B16, V%d.B16", f.vec(a), f.vec(dst)) }
+	table.load = func(dst Vec, from Operand) { f.read("FMOVQ", from, f.float(dst)) }
+	table.store = func(m Mem, a Vec) { f.write("FMOVQ", f.float(a), m) }
+	table.broadcast = func(dst Vec, from Operand) {
 		var in instruction
-		at := ""
-		if c, ok := from.(Const); ok {
-			at = f.constantAt(c)
-		} else {
-			at = f.address(&in, from.(Mem), false)
-		}
-		in.add("FMOVQ %s, F%d", at, f.vec(dst))
-		f.emit(in)
-	},
-	store: func(f *Func, m Mem, a Vec) {
-		var in instruction
-		at := f.address(&in, m, false)
-		in.add("FMOVQ F%d, %s", f.vec(a), at)
-		f.emit(in)
-	},
-	broadcast: func(f *Func, dst Vec, from Operand) {
-		var in instruction
+		field := false
 		switch from := from.(type) {
 		case Vec:
 			in.add("VDUP V%d.D[0], V%d.D2", f.vec(from), f.vec(dst))
-		case Arg:
-			in.shared = []string{fmt.Sprintf("MOVD %s, R19", from.text())}
-			in.add("VDUP R19, V%d.D2", f.vec(dst))
+			f.emit(in)
+			return
 		case Mem:
-			if from.Field != "" {
-				in.shared = []string{fmt.Sprintf("MOVD %s, R19", f.address(&in, from, false))}
-				in.add("VDUP R19, V%d.D2", f.vec(dst))
-				break
+			field = from.Field != ""
+			if !field {
+				in.add("VLD1R %s, [V%d.D2]", f.address(&in, from, true), f.vec(dst))
+				f.emit(in)
+				return
 			}
-			at := f.address(&in, from, true)
-			in.add("VLD1R %s, [V%d.D2]", at, f.vec(dst))
 		}
+		in.shared = []string{fmt.Sprintf("MOVD %s, R19", f.arm64(&in, from))}
+		in.add("VDUP R19, V%d.D2", f.vec(dst))
 		f.emit(in)
-	},
-	loadFirst: func(f *Func, dst Vec, m Mem) {
-		var in instruction
-		at := f.address(&in, m, false)
-		in.add("FMOVD %s, F%d", at, f.vec(dst))
-		f.emit(in)
-	},
-	storeFirst: func(f *Func, to Operand, a Vec) {
-		var in instruction
-		at := ""
-		if arg, ok := to.(Arg); ok {
-			at = arg.text()
-		} else {
-			at = f.address(&in, to.(Mem), false)
-		}
-		in.add("FMOVD F%d, %s", f.vec(a), at)
-		f.emit(in)
-	},
-	firstOp: func(f *Func, op Op, dst, a, b Vec) {
-		f.line("%sD F%d, F%d, F%d", f.op[op], f.vec(b), f.vec(a), f.vec(dst))
-	},
-	compare: func(f *Func, m Mask, a Vec, cmp Cmp, b Operand) {
+	}
+	table.loadFirst = func(dst Vec, m Mem) { f.read("FMOVD", m, f.float(dst)) }
+	table.storeFirst = func(to Operand, a Vec) { f.write("FMOVD", f.float(a), to) }
+	table.firstOp = func(op Op, dst, a, b Vec) {
+		f.line("%sD %s, %s, %s", f.op[op], f.float(b), f.float(a), f.float(dst))
+	}
+	table.compare = func(m Mask, a Vec, cmp Cmp, b Operand) {
 		var in instruction
 		y, x, to := f.operand(&in, b), f.vec(a), f.vec(m.v)
 		switch cmp {
@@ -220,23 +175,22 @@ var neon = &Arch{
 			in.word("MVN", to, to, -1)
 		}
 		f.emit(in)
-	},
-	choose: func(f *Func, m Mask, dst Vec, yes Operand, no Vec) {
+	}
+	table.choose = func(m Mask, dst Vec, yes Operand, no Vec) {
 		var in instruction
 		y, n, to, mask := f.operand(&in, yes), f.vec(no), f.vec(dst), f.vec(m.v)
-		switch to {
-		case n:
-			in.add("VBIT V%d.B16, V%d.B16, V%d.B16", mask, y, to)
-		case y:
+		if to == y {
 			in.add("VBIF V%d.B16, V%d.B16, V%d.B16", mask, n, to)
-		default:
-			in.add("VMOV V%d.B16, V%d.B16", n, to)
-			in.add("VBIT V%d.B16, V%d.B16, V%d.B16", mask, y, to)
+			f.emit(in)
+			return
 		}
+		if to != n {
+			in.add("VMOV V%d.B16, V%d.B16", n, to)
+		}
+		in.add("VBIT V%d.B16, V%d.B16, V%d.B16", mask, y, to)
 		f.emit(in)
-	},
-	keep: func(f *Func, m Mask, dst Vec) { f.and(dst, dst, m.v) },
-	reduce: func(f *Func, op Op, block []Vec, _ Vec) {
+	}
+	table.reduceBy = func(op Op, block []Vec, _ Vec) {
 		var in instruction
 		mnemonic, r := f.op[op], f.vec(block[0])
 		in.word(mnemonic, scratch, r, r+2)
@@ -244,11 +198,8 @@ var neon = &Arch{
 		in.word(mnemonic, r, scratch, r)
 		in.word(mnemonic+"P", r, r, -1)
 		f.emit(in)
-	},
-
-	powers:      eachWithTheOther,
-	powersReady: func(*Func, Reg) {},
-	powersLookUp: func(f *Func, at Reg, k, hi, lo, _, _ Vec) {
+	}
+	table.powersLookUp = func(at Reg, k, hi, lo, _, _ Vec) {
 		var in instruction
 		for i, to := range []int{scratch, other} {
 			in.add("VMOV V%d.D[%d], R%d", f.vec(k), i, 19+i)
@@ -258,32 +209,57 @@ var neon = &Arch{
 		in.add("VZIP1 V%d.D2, V%d.D2, V%d.D2", other, scratch, f.vec(hi))
 		in.add("VZIP2 V%d.D2, V%d.D2, V%d.D2", other, scratch, f.vec(lo))
 		f.emit(in)
-	},
+	}
+	table.hold = func(r Vec) { f.line("FMOVD %s, %[1]s", f.float(r)) }
+	return table
+}
 
-	eachTail:  func(f *Func, _ Reg, body func(get get, put put)) { body(f.firstMoves(0)) },
-	blockTail: pairTail,
-	hold:      func(f *Func, r Vec) { f.line("FMOVD F%d, F%[1]d", f.vec(r)) },
+// read and write write a load, or a move, to a register and from one.
+func (f *Func) read(mnemonic string, from Operand, to string) {
+	var in instruction
+	in.add("%s %s, %s", mnemonic, f.arm64(&in, from), to)
+	f.emit(in)
+}
 
-	below:       belowInMemory,
-	loadBelow:   loadAndClear,
-	addBelow:    addAndBlend,
-	divideBelow: divideWhatIsThere,
-	mulBelow:    mulAndClear,
-	addAt:       addAndBlendAt,
+func (f *Func) write(mnemonic, from string, to Operand) {
+	var in instruction
+	in.add("%s %s, %s", mnemonic, from, f.arm64(&in, to))
+	f.emit(in)
+}
+
+// float is a vector register as FMOVD and FMOVQ have it.
+func (f *Func) float(r Vec) string { return fmt.Sprint("F", f.vec(r)) }
+
+// arm64 is an operand that is no vector register. What brings its address into a register goes to in.
+func (f *Func) arm64(in *instruction, o Operand) string {
+	switch o := o.(type) {
+	case Reg:
+		return f.regs[o]
+	case Imm:
+		return fmt.Sprintf("$%d", o)
+	case Arg:
+		return o.text()
+	case Const:
+		return f.constantAt(o)
+	}
+	return f.address(in, o.(Mem), false)
 }
 
 // What sets of two lanes share.
 
-// eachWithTheOther has pairs of both parts of a table, so that one load brings them.
-func eachWithTheOther(hi, lo []uint64) (words []uint64) {
-	for i := range hi {
-		words = append(words, hi[i], lo[i])
-	}
-	return words
+// numbered are the general registers of processors that number them.
+var numbered = []string{"R0", "R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12"}
+
+func twoLanes(f *Func) (table Table) {
+	maskless(f, &table)
+	table.eachTail = func(_ Reg, body func(get get, put put)) { body(f.firstMoves(0)) }
+	table.blockTail = f.pairTail
+	table.divideBelow = f.divideWhatIsThere
+	return table
 }
 
 // pairTail takes what is left of a block by two, and the last number alone.
-func pairTail(f *Func, n Reg, done Label, body func(h Vec, tail bool, get get, put put)) {
+func (f *Func) pairTail(n Reg, done Label, body func(h Vec, tail bool, get get, put put)) {
 	f.halves(func(h Vec, off int) {
 		one := f.label("one")
 		f.branch(n, LT, Imm(2), one)
@@ -301,7 +277,7 @@ func pairTail(f *Func, n Reg, done Label, body func(h Vec, tail bool, get get, p
 }
 
 // divideWhatIsThere reads no number that is not there.
-func divideWhatIsThere(f *Func, n Reg, h, dst Vec, m Mem, t, u Vec) {
+func (f *Func) divideWhatIsThere(n Reg, h, dst Vec, m Mem, t, u Vec) {
 	one, done := f.label("one"), f.label("have")
 	f.clear(t)
 	f.branch(n, LT, Imm(2*h+1), done)
@@ -324,14 +300,6 @@ func (f *Func) firstMoves(off int) (get, put) {
 
 // text is the operand of an argument.
 func (a Arg) text() string { return fmt.Sprintf("%s+%d(FP)", a.name, a.off) }
-
-// integer is the operand of a register or a number.
-func (f *Func) integer(o Operand) string {
-	if r, ok := o.(Reg); ok {
-		return f.regs[r]
-	}
-	return fmt.Sprintf("$%d", o.(Imm))
-}
 
 // indexed is an index as an operand of ADD.
 func (f *Func) indexed(i Index) string {

@@ -14,21 +14,21 @@ func (f *Func) inBins(bins Reg) {
 	f.max(V1, V0, f.c("zero", 0)) // 0 where V0 is no number
 	f.broadcast(V2, field("Last"))
 	f.min(V1, V1, V2)
-	f.line("VROUNDPD $3, Y1, Y1")
+	f.x86("VROUNDPD", Imm(3), V1, V1)
 	f.sub(V0, V0, V1)
-	f.line("VCVTTPD2DQY Y1, X1")
-	f.line("VPSLLD $5, X1, X1")
+	f.x86("VCVTTPD2DQY", V1, f.x(V1))
+	f.x86("VPSLLD", Imm(5), f.x(V1), f.x(V1))
 }
 
 // rows leaves lane i of V3, V0, V1 and V2 in register V4+i. V8 and V9 are scratch.
 func (f *Func) rows() {
-	f.line("VUNPCKLPD Y0, Y3, Y6")
-	f.line("VUNPCKHPD Y0, Y3, Y7")
-	f.line("VUNPCKLPD Y2, Y1, Y8")
-	f.line("VUNPCKHPD Y2, Y1, Y9")
+	f.x86("VUNPCKLPD", V0, V3, V6)
+	f.x86("VUNPCKHPD", V0, V3, V7)
+	f.x86("VUNPCKLPD", V2, V1, V8)
+	f.x86("VUNPCKHPD", V2, V1, V9)
 	for i := range 2 {
-		f.line("VPERM2F128 $0x20, Y%d, Y%d, Y%d", 8+i, 6+i, 4+i)
-		f.line("VPERM2F128 $0x31, Y%d, Y%d, Y%d", 8+i, 6+i, 6+i)
+		f.x86("VPERM2F128", hex(0x20), Vec(8+i), Vec(6+i), Vec(4+i))
+		f.x86("VPERM2F128", hex(0x31), Vec(8+i), Vec(6+i), Vec(6+i))
 	}
 }
 
@@ -36,9 +36,9 @@ func (f *Func) rows() {
 // V0 in the bins, whose offsets X1 has.
 func (f *Func) binsOf(sums Reg) {
 	offsets := []Reg{R9, R10, R11, R12}
-	f.line("VMOVD X1, %s", f.regs[R9])
+	f.x86("VMOVD", f.x(V1), R9)
 	for i, r := range offsets[1:] {
-		f.line("VPEXTRD $%d, X1, %s", i+1, f.regs[r])
+		f.x86("VPEXTRD", Imm(i+1), f.x(V1), r)
 	}
 	f.sub(V10, V0, f.c("half", 0.5))
 	f.mul(V0, V3, V10)
@@ -72,7 +72,7 @@ func binWeights(f *Func) {
 		none := f.label("none")
 		f.load(V3, mem(0, w))
 		f.compare(f.mask(V0), V3, greater, f.c("zero", 0))
-		f.line("VMOVMSKPD Y0, %s", f.regs[R9])
+		f.x86("VMOVMSKPD", V0, R9)
 		f.branch(R9, EQ, Imm(0), none)
 		f.load(V0, mem(0, x))
 		f.inBins(bins)

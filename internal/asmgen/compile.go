@@ -279,6 +279,7 @@ func (c *compiler) try() Vec {
 	f := c.f
 	c.f = &Func{Arch: f.Arch, file: &File{constants: map[string][]uint64{}}, name: f.name, types: f.types,
 		offset: f.offset}
+	c.f.Table = f.table(c.f)
 	c.all.wanted, c.all.liked = nil, nil
 	if c.walk.nested {
 		c.begin()
@@ -319,7 +320,7 @@ func (c *compiler) after(s ast.Stmt) {
 			e = call.Args[0].(*ast.UnaryExpr).X
 		}
 		r := c.sums[text(e)]
-		c.f.Arch.reduce(c.f, c.joins[r], []Vec{r, r + 1, r + 2, r + 3}[:c.f.h()], V0)
+		c.f.reduceBy(c.joins[r], []Vec{r, r + 1, r + 2, r + 3}[:c.f.h()], V0)
 		c.f.storeFirst(to, r)
 	}
 	switch s := s.(type) {

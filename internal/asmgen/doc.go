@@ -57,7 +57,7 @@
 // writes a loop over as many rows, f.loop one over the blocks of a row up to the diagonal.
 //
 // The order of results is that of an assignment: f.sub(dst, a, b) is dst = a - b,
-// f.load(dst, from), f.store(to, a). The operations are in func.go, the loops in loops.go:
+// f.load(dst, from), f.store(to, a). The operations are in arch.go and func.go, the loops in loops.go:
 //
 //	each        numbers one by one, slices of any length; in turns, instruction by
 //	            instruction, where a chain is long
@@ -108,9 +108,9 @@
 //
 // # To add a set of instructions
 //
-// A new file has its table, an [Arch], and [targets] its name; internal/kernel needs the
+// A new file has an [Arch] and its [Table], and [targets] its name; internal/kernel needs the
 // level. avx2.go shows the shortest one. A field whose comment says so may be nil. Texts
-// ask for the number of lanes ([pick]), and for what a table says of itself: masked,
+// ask for the number of lanes ([pick]), and for what a set says of itself: masked,
 // memoryOperands, exponent.
 //
 // # Files
@@ -119,7 +119,7 @@
 //	main.go        writing the files of a package
 //	func.go        a kernel while it is written: arguments, constants, operations
 //	loops.go       loops and tails
-//	arch.go        the table of a set of instructions, and the kinds of operand
+//	arch.go        what a set of instructions has, and the kinds of operand
 //	amd64.go       what the tables of amd64 share
 //	avx2.go, avx512.go, arm64.go, wasm.go
 //	               the tables

@@ -17,6 +17,14 @@ var pow16lo = []float64{
 	8.199010020581497e-17, 2.960140695448873e-17, 3.283107224245627e-17, -1.0619946056195963e-16,
 }
 
+// eachWithTheOther has pairs of both parts of a table, so that one load brings them.
+func eachWithTheOther(hi, lo []uint64) (words []uint64) {
+	for i := range hi {
+		words = append(words, hi[i], lo[i])
+	}
+	return words
+}
+
 // expReady brings what exp looks up into registers, the address of its table into R11. R12 is scratch of
 // AVX2.
 func (f *Func) expReady() {
@@ -25,7 +33,9 @@ func (f *Func) expReady() {
 		lo[i] = bits(v)
 	}
 	f.tableR(R11, pick(f, "pow16", "pow16pairs", "pow16"), f.powers(pow16, lo))
-	f.Arch.powersReady(f, R11)
+	if f.powersReady != nil {
+		f.powersReady(R11)
+	}
 }
 
 // exp fills out with e^x for -708 <= x <= 709.78, and with anything elsewhere. x
@@ -51,8 +61,8 @@ func (f *Func) exp(out, x, a, b, c, d, e Vec) {
 	f.mul(out, c, out)
 	f.add(out, out, f.c("exp2", 0.5000000000000006))
 	f.mul(out, b, out)
-	f.add(out, c, out)                         // p
-	f.Arch.powersLookUp(f, R11, a, b, c, d, e) // b, c: 2^(j/16)
+	f.add(out, c, out)                 // p
+	f.powersLookUp(R11, a, b, c, d, e) // b, c: 2^(j/16)
 	f.mul(out, b, out)
 	f.add(out, c, out)
 	f.add(out, b, out)
@@ -72,7 +82,7 @@ func (f *Func) expAll(out, x, a, b, c, d, e Vec) {
 // log fills out with the logarithm of x > 0; x stays, a to e are scratch.
 func (f *Func) log(out, x, a, b, c, d, e Vec) {
 	// x = 2^a b with b from √½ on.
-	if f.Arch.exponent != nil {
+	if f.exponent != nil {
 		f.exponent(a, x)
 		f.mantissa(b, x)
 		f.compare(f.mask(c), b, atLeast, f.c("sqrt2", 1.4142135623730951))

@@ -14,6 +14,7 @@ import (
 // Func is a kernel written for one set of instructions.
 type Func struct {
 	*Arch
+	Table
 	file   *File
 	name   string
 	head   string
@@ -54,6 +55,7 @@ func newFunc(file *File, k kernel, set *Arch) *Func {
 	if set.Requires != "" {
 		requires = "// Requires: " + set.Requires + "\n"
 	}
+	f.Table = set.table(f)
 	f.head = fmt.Sprintf("\n// %s\n%sTEXT ·%s(SB), NOSPLIT, $0-%d\n", k.signature(set.Name), requires, f.name,
 		size)
 	return f
@@ -61,13 +63,8 @@ func newFunc(file *File, k kernel, set *Arch) *Func {
 
 // end writes the return and adds the kernel to its file.
 func (f *Func) end() {
-	f.Arch.leave(f)
+	f.leave()
 	f.file.body.WriteString(f.head)
-	if f.Arch.enter != nil {
-		for _, l := range f.Arch.enter(f) {
-			f.file.body.WriteString("\t" + l + "\n")
-		}
-	}
 	f.file.body.WriteString(f.out.String())
 }
 
@@ -192,7 +189,7 @@ func (f *Func) w(name string, word uint64) Const {
 // tableR brings the address of a table of words into a register.
 func (f *Func) tableR(to Reg, name string, words []uint64) {
 	f.file.constant(name, words)
-	f.Arch.tableR(f, to, name)
+	f.symbolR(to, name)
 }
 
 func (t *File) constant(name string, words []uint64) {
@@ -246,26 +243,21 @@ func (f *Func) jumpIf(c Cond, l Label) { f.line("%s %s", f.jumps[c], l) }
 
 // branch goes on at l if a compares so to b, a Reg, Imm or Arg.
 func (f *Func) branch(a Reg, c Cond, b Operand, l Label) {
-	f.compareR(f, a, b)
+	f.compareR(a, b)
 	f.jumpIf(c, l)
 }
 
 // General registers. Their operations end in R.
 
-func (f *Func) moveR(to Reg, from Operand) { f.Arch.moveR(f, to, from) }   // from: Reg, Imm, Arg or Mem
-func (f *Func) wordR(to Reg, from Mem)     { f.Arch.wordR(f, to, from) }   // to = the 32 bits there, no sign
-func (f *Func) zeroR(r Reg)                { f.Arch.zeroR(f, r) }          // r = 0
-func (f *Func) zeroAt(m Mem)               { f.Arch.zeroAt(f, m) }         // the double at m = 0
-func (f *Func) addressR(to Reg, m Mem)     { f.Arch.addressR(f, to, m) }   // to = the address of m
-func (f *Func) addR(to Reg, by Operand)    { f.intOp(f, opAddR, to, by) }  // to += by, a Reg or Imm
-func (f *Func) subR(to Reg, by Operand)    { f.intOp(f, opSubR, to, by) }  // to -= by, a Reg or Imm
-func (f *Func) mulR(to Reg, by Reg)        { f.intOp(f, opMulR, to, by) }  // to *= by
-func (f *Func) andR(to Reg, by Imm)        { f.intOp(f, opAndR, to, by) }  // to &= by
-func (f *Func) shlR(to Reg, by Imm)        { f.intOp(f, opShlR, to, by) }  // to <<= by
-func (f *Func) shrR(to Reg, by Imm)        { f.intOp(f, opShrR, to, by) }  // to >>= by, zeros coming in
-func (f *Func) incR(to Reg)                { f.intOp(f, opIncR, to, nil) } // to++
-func (f *Func) decR(to Reg)                { f.intOp(f, opDecR, to, nil) } // to--
-func (f *Func) negR(to Reg)                { f.intOp(f, opNegR, to, nil) } // to = -to
+func (f *Func) addR(to Reg, by Operand) { f.intOp(opAddR, to, by) }  // to += by, a Reg or Imm
+func (f *Func) subR(to Reg, by Operand) { f.intOp(opSubR, to, by) }  // to -= by, a Reg or Imm
+func (f *Func) mulR(to Reg, by Reg)     { f.intOp(opMulR, to, by) }  // to *= by
+func (f *Func) andR(to Reg, by Imm)     { f.intOp(opAndR, to, by) }  // to &= by
+func (f *Func) shlR(to Reg, by Imm)     { f.intOp(opShlR, to, by) }  // to <<= by
+func (f *Func) shrR(to Reg, by Imm)     { f.intOp(opShrR, to, by) }  // to >>= by, zeros coming in
+func (f *Func) incR(to Reg)             { f.intOp(opIncR, to, nil) } // to++
+func (f *Func) decR(to Reg)             { f.intOp(opDecR, to, nil) } // to--
+func (f *Func) negR(to Reg)             { f.intOp(opNegR, to, nil) } // to = -to
 
 // advance moves addresses on by n bytes.
 func (f *Func) advance(n int, regs ...Reg) {
@@ -276,39 +268,28 @@ func (f *Func) advance(n int, regs ...Reg) {
 
 // Vector registers. An operand b is a Vec, Mem or Const.
 
-func (f *Func) add(dst, a Vec, b Operand) { f.vecOp(f, opAdd, dst, a, b) } // a + b
-func (f *Func) sub(dst, a Vec, b Operand) { f.vecOp(f, opSub, dst, a, b) } // a - b
-func (f *Func) mul(dst, a Vec, b Operand) { f.vecOp(f, opMul, dst, a, b) } // a b
-func (f *Func) div(dst, a Vec, b Operand) { f.vecOp(f, opDiv, dst, a, b) } // a / b
+func (f *Func) add(dst, a Vec, b Operand) { f.vecOp(opAdd, dst, a, b) } // a + b
+func (f *Func) sub(dst, a Vec, b Operand) { f.vecOp(opSub, dst, a, b) } // a - b
+func (f *Func) mul(dst, a Vec, b Operand) { f.vecOp(opMul, dst, a, b) } // a b
+func (f *Func) div(dst, a Vec, b Operand) { f.vecOp(opDiv, dst, a, b) } // a / b
 // the larger; amd64: b if either is NaN
-func (f *Func) max(dst, a Vec, b Operand) { f.vecOp(f, opMax, dst, a, b) }
+func (f *Func) max(dst, a Vec, b Operand) { f.vecOp(opMax, dst, a, b) }
 
 // the smaller; amd64: b if either is NaN
-func (f *Func) min(dst, a Vec, b Operand)    { f.vecOp(f, opMin, dst, a, b) }
-func (f *Func) and(dst, a Vec, b Operand)    { f.vecOp(f, opAnd, dst, a, b) }    // the bits of a and b
-func (f *Func) andInt(dst, a Vec, b Operand) { f.vecOp(f, opAndInt, dst, a, b) } // as and
-func (f *Func) or(dst, a Vec, b Operand)     { f.vecOp(f, opOr, dst, a, b) }     // the bits of a or b
+func (f *Func) min(dst, a Vec, b Operand)    { f.vecOp(opMin, dst, a, b) }
+func (f *Func) and(dst, a Vec, b Operand)    { f.vecOp(opAnd, dst, a, b) }    // the bits of a and b
+func (f *Func) andInt(dst, a Vec, b Operand) { f.vecOp(opAndInt, dst, a, b) } // as and
+func (f *Func) or(dst, a Vec, b Operand)     { f.vecOp(opOr, dst, a, b) }     // the bits of a or b
 // the bits of a or b but not both
-func (f *Func) xor(dst, a Vec, b Operand)    { f.vecOp(f, opXor, dst, a, b) }
-func (f *Func) addInt(dst, a Vec, b Operand) { f.vecOp(f, opAddInt, dst, a, b) } // a + b as integers
-func (f *Func) sqrt(dst, a Vec)              { f.Arch.sqrt(f, dst, a) }          // √a
+func (f *Func) xor(dst, a Vec, b Operand)    { f.vecOp(opXor, dst, a, b) }
+func (f *Func) addInt(dst, a Vec, b Operand) { f.vecOp(opAddInt, dst, a, b) } // a + b as integers
 // the bits of a, n to the left
-func (f *Func) shl(dst, a Vec, n int) { f.shift(f, true, dst, a, n) }
+func (f *Func) shl(dst, a Vec, n int) { f.shift(true, dst, a, n) }
 
 // the bits of a, n to the right
-func (f *Func) shr(dst, a Vec, n int)      { f.shift(f, false, dst, a, n) }
-func (f *Func) copy(dst, a Vec)            { f.Arch.copy(f, dst, a) }    // a
-func (f *Func) load(dst Vec, from Operand) { f.Arch.load(f, dst, from) } // from: Mem or Const
-func (f *Func) store(m Mem, a Vec)         { f.Arch.store(f, m, a) }     // m = a
-
-// broadcast fills dst with the number at from, a Mem or Arg, or in lane 0 of a Vec.
-func (f *Func) broadcast(dst Vec, from Operand) { f.Arch.broadcast(f, dst, from) }
-
-// On the number in lane 0 alone; others are then anything.
-func (f *Func) loadFirst(dst Vec, m Mem)     { f.Arch.loadFirst(f, dst, m) }    // and 0 in other lanes
-func (f *Func) storeFirst(to Operand, a Vec) { f.Arch.storeFirst(f, to, a) }    // to: Mem or Arg
-func (f *Func) addFirst(dst, a, b Vec)       { f.firstOp(f, opAdd, dst, a, b) } // a + b
-func (f *Func) maxFirst(dst, a, b Vec)       { f.firstOp(f, opMax, dst, a, b) } // the larger
+func (f *Func) shr(dst, a Vec, n int)  { f.shift(false, dst, a, n) }
+func (f *Func) addFirst(dst, a, b Vec) { f.firstOp(opAdd, dst, a, b) } // a + b, in lane 0
+func (f *Func) maxFirst(dst, a, b Vec) { f.firstOp(opMax, dst, a, b) } // the larger, in lane 0
 
 // addProduct is sum = sum + a b, with two roundings; t is scratch.
 func (f *Func) addProduct(sum, a Vec, b Operand, t Vec) {
@@ -319,7 +300,7 @@ func (f *Func) addProduct(sum, a Vec, b Operand, t Vec) {
 // clear sets registers to +0.
 func (f *Func) clear(regs ...Vec) {
 	for _, r := range regs {
-		f.Arch.clear(f, r)
+		f.Table.clear(r)
 	}
 }
 
@@ -329,29 +310,11 @@ func (f *Func) magnitude(dst, a Vec) { f.and(dst, a, f.w("magnitude", 1<<63-1)) 
 // negate is -a.
 func (f *Func) negate(dst, a Vec) { f.xor(dst, a, f.w("sign", 1<<63)) }
 
-// compare sets a mask where a compares so to b.
-func (f *Func) compare(to Mask, a Vec, cmp Cmp, b Operand) { f.Arch.compare(f, to, a, cmp, b) }
-
-// choose fills dst with yes, a Vec, Mem or Const, where the mask holds and with no
-// elsewhere.
-func (f *Func) choose(m Mask, dst Vec, yes Operand, no Vec) { f.Arch.choose(f, m, dst, yes, no) }
-
 // chooseIf sets dst to yes where a compares so to b, else leaves it; t is scratch.
 func (f *Func) chooseIf(dst, a Vec, cmp Cmp, b, yes Operand, t Vec) {
 	f.compare(f.mask(t), a, cmp, b)
 	f.choose(f.mask(t), dst, yes, dst)
 }
-
-// keep zeroes dst where the mask does not hold.
-func (f *Func) keep(m Mask, dst Vec) { f.Arch.keep(f, m, dst) }
-
-// where sets dst to dst op b where the mask holds, in sets that are masked.
-func (f *Func) where(m Mask, op Op, dst Vec, b Operand) { f.Arch.where(f, m, op, dst, b) }
-
-// exponent is the e and mantissa the m of |a| = m 2^e with 1 <= m < 2, where the set has
-// them.
-func (f *Func) exponent(dst, a Vec) { f.Arch.exponent(f, dst, a) }
-func (f *Func) mantissa(dst, a Vec) { f.Arch.mantissa(f, dst, a) }
 
 // keepIf zeroes dst where a does not compare so to b; t is scratch.
 func (f *Func) keepIf(dst, a Vec, cmp Cmp, b Operand, t Vec) {
@@ -359,13 +322,8 @@ func (f *Func) keepIf(dst, a Vec, cmp Cmp, b Operand, t Vec) {
 	f.keep(f.mask(t), dst)
 }
 
-// reduce joins the lanes of a block into lane 0 of its first register, as kernel.Reduce
-// joins them; t is scratch.
-func (f *Func) reduce(block []Vec, t Vec) { f.Arch.reduce(f, opAdd, block, t) }
-
-// reduceEach reduces as many blocks as a register has lanes, those from the register blocks on, and
-// leaves their sums in that register in their order. As many registers from t on are scratch.
-func (f *Func) reduceEach(blocks, t Vec) { f.Arch.reduceEach(f, blocks, t) }
+// reduce is [Table.reduceBy] of sums.
+func (f *Func) reduce(block []Vec, t Vec) { f.reduceBy(opAdd, block, t) }
 
 // sumTo sets to, a Mem or Arg, to the sum of the lanes of the block at r, as kernel.Reduce
 // adds them. The block and V1 are scratch.

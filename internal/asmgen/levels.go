@@ -3,71 +3,50 @@ package main
 // The m × m Laplacian system of internal/kernel/laplacian.go: its factors, and what they solve. A row of a
 // matrix has a stride of whole blocks.
 
+import (
+	"math"
+	"slices"
+)
+
 // window has eight words of ones and eight of zeros: loaded n words before the middle,
 // a block of it has ones in the lanes below n.
-var window = []uint64{
-	^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0),
-	0, 0, 0, 0, 0, 0, 0, 0,
-}
+var window = slices.Concat(slices.Repeat([]uint64{math.MaxUint64}, 8), make([]uint64, 8))
 
 // single has one word of ones: loaded n words before it, a block has that in lane n.
-var single = []uint64{0, 0, 0, 0, 0, 0, 0, 0, ^uint64(0), 0, 0, 0, 0, 0, 0, 0}
+var single = []uint64{0, 0, 0, 0, 0, 0, 0, 0, math.MaxUint64, 0, 0, 0, 0, 0, 0, 0}
 
-// The forms of sets without mask registers. R0 points to a block of ones in the lanes
-// below n, R11 to one in lane n.
-
-func belowInMemory(f *Func, n Reg) {
-	f.negR(n)
-	f.tableR(R0, "window", window)
-	f.addressR(R0, mem(64, R0, n.times(8)))
-	f.tableR(R11, "single", single)
-	f.addressR(R11, mem(64, R11, n.times(8)))
-	f.negR(n)
+// maskless has what sets without mask registers share. Its masks are vector registers; those of lanes lie in
+// memory: R0 points to a block of ones in the lanes below n, R11 to one in lane n.
+func maskless(f *Func, table *Table) {
+	table.keep = func(m Mask, dst Vec) { f.and(dst, dst, m.v) }
+	table.powers = eachWithTheOther
+	table.below = func(n Reg) {
+		f.negR(n)
+		f.tableR(R0, "window", window)
+		f.addressR(R0, mem(64, R0, n.times(8)))
+		f.tableR(R11, "single", single)
+		f.addressR(R11, mem(64, R11, n.times(8)))
+		f.negR(n)
+	}
+	table.loadBelow = func(_ Reg, dst Vec, m Mem, h Vec) {
+		f.load(dst, m)
+		f.and(dst, dst, f.onesOf(R0, h))
+	}
+	table.mulBelow = func(h, dst, a Vec, m Mem) {
+		f.mul(dst, a, m)
+		f.and(dst, dst, f.onesOf(R0, h))
+	}
+	table.addBelow = func(h, dst, a, t Vec) {
+		f.add(a, dst, a)
+		f.load(t, f.onesOf(R0, h))
+		f.choose(Mask{v: t}, dst, a, dst)
+	}
+	table.addAt = func(h, dst, a, t, u Vec) {
+		f.add(t, dst, a)
+		f.load(u, f.onesOf(R11, h))
+		f.choose(Mask{v: u}, dst, t, dst)
+	}
 }
-
-func loadAndClear(f *Func, _ Reg, dst Vec, m Mem, h Vec) {
-	f.load(dst, m)
-	f.and(dst, dst, f.onesOf(R0, h))
-}
-
-func mulAndClear(f *Func, h, dst, a Vec, m Mem) {
-	f.mul(dst, a, m)
-	f.and(dst, dst, f.onesOf(R0, h))
-}
-
-func addAndBlend(f *Func, h, dst, a, t Vec) {
-	f.add(a, dst, a)
-	f.load(t, f.onesOf(R0, h))
-	f.choose(Mask{v: t}, dst, a, dst)
-}
-
-func addAndBlendAt(f *Func, h, dst, a, t, u Vec) {
-	f.add(t, dst, a)
-	f.load(u, f.onesOf(R11, h))
-	f.choose(Mask{v: u}, dst, t, dst)
-}
-
-// The count n < 8 is in a register. below makes its mask ready for the others, which work
-// on register h of a block.
-
-func (f *Func) below(n Reg) { f.Arch.below(f, n) }
-
-// loadBelow is the lanes of m below n, and 0 in the others.
-func (f *Func) loadBelow(n Reg, dst Vec, m Mem, h Vec) { f.Arch.loadBelow(f, n, dst, m, h) }
-
-// addBelow is dst + a in the lanes below n, dst in the others; a and t are scratch.
-func (f *Func) addBelow(h, dst, a, t Vec) { f.Arch.addBelow(f, h, dst, a, t) }
-
-// divideBelow is dst / m in the lanes below n, and 0 in the others; t and u are scratch.
-func (f *Func) divideBelow(n Reg, h, dst Vec, m Mem, t, u Vec) {
-	f.Arch.divideBelow(f, n, h, dst, m, t, u)
-}
-
-// mulBelow is a m in the lanes below n, and 0 in the others.
-func (f *Func) mulBelow(h, dst, a Vec, m Mem) { f.Arch.mulBelow(f, h, dst, a, m) }
-
-// addAt is dst + a in lane n, dst in the others; t and u are scratch.
-func (f *Func) addAt(h, dst, a, t, u Vec) { f.Arch.addAt(f, h, dst, a, t, u) }
 
 // onesOf is register h of the block at r.
 func (f *Func) onesOf(r Reg, h Vec) Mem { return mem(8*f.Lanes*int(h), r) }

@@ -111,7 +111,7 @@ func (f *Func) each(slices []Reg, count Reg, own, limit int, body func(get get, 
 	f.jump(loop)
 	f.at(tail)
 	f.branch(count, EQ, Imm(0), done)
-	f.Arch.eachTail(f, count, body)
+	f.eachTail(count, body)
 	f.at(done)
 }
 
@@ -131,14 +131,6 @@ func (f *Func) blocks(slices []Reg, count Reg, body func(h Vec, tail bool, get g
 	f.jump(loop)
 	f.at(tail)
 	f.branch(count, EQ, Imm(0), done)
-	f.Arch.blockTail(f, count, done, body)
+	f.blockTail(count, done, body)
 	f.at(done)
-}
-
-// hold zeroes, in a tail, the lanes of r that are not there. It is for sums and
-// maxima of what is not 0 where its arguments are.
-func (f *Func) hold(r Vec, tail bool) {
-	if tail {
-		f.Arch.hold(f, r)
-	}
 }

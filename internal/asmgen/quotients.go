@@ -21,7 +21,7 @@ func (f *Func) roughLog(a, b, c, d, e, g Vec) {
 	f.add(c, b, one)
 	f.sub(b, b, one)
 	f.div(b, b, c) // s
-	if f.Arch.exponent != nil {
+	if f.exponent != nil {
 		f.exponent(a, a)
 	} else {
 		f.shr(a, a, 52)

@@ -65,7 +65,7 @@ func (c *compiler) renew(to Vec, s *ast.AssignStmt) {
 		op = operations[s.Tok-token.ADD_ASSIGN+token.ADD]
 	}
 	a := c.register(x)
-	c.f.vecOp(c.f, op, to, a, y)
+	c.f.vecOp(op, to, a, y)
 	c.regs.free(a)
 	c.regs.free(y)
 }
@@ -109,11 +109,11 @@ func (c *compiler) add(sum Vec, s *ast.AssignStmt) {
 			c.f.copy(to, r)
 			c.regs.free(r)
 		}
-		c.f.hold(to, true)
+		c.f.hold(to)
 		r = to
 	}
 	c.joins[sum-c.part.h] = op
-	c.f.vecOp(c.f, op, sum, sum, r)
+	c.f.vecOp(op, sum, sum, r)
 	c.regs.free(r)
 }
 
@@ -142,7 +142,7 @@ func (c *compiler) choose(s *ast.IfStmt) {
 	none, skip := f.label("none"), f.Lanes == 4 && f.own == 0 && c.long()
 	if skip {
 		f.compare(f.mask(t), a, comparisons[cond.Op], y)
-		f.line("VMOVMSKPD Y%d, %s", f.vec(t), f.regs[R12])
+		f.x86("VMOVMSKPD", t, R12)
 		f.branch(R12, EQ, Imm(0), none)
 	}
 	c.regs.waiting[a]++

@@ -158,7 +158,7 @@ func (c *compiler) both(x, y ast.Expr) (a, b Operand) {
 
 func (c *compiler) binary(op Op, a Vec, b Operand) Vec {
 	to := c.regs.to(a, b)
-	c.f.vecOp(c.f, op, to, a, b)
+	c.f.vecOp(op, to, a, b)
 	if a != to {
 		c.regs.free(a)
 	}
