@@ -11,7 +11,6 @@ import (
 
 // amd64 adds what both sets have.
 func amd64(a Arch) *Arch {
-	a.memoryOperands = true
 	a.regs = []string{"AX", "BX", "CX", "DX", "SI", "DI", "R8", "R9", "R10", "R11", "R12", "R13", "R14"}
 	for op, mnemonic := range map[Op]string{
 		opAddR: "ADDQ", opSubR: "SUBQ", opIncR: "INCQ", opDecR: "DECQ", opAndR: "ANDQ",

@@ -165,14 +165,13 @@ const (
 // Arch is a set of instructions. A new one is a file with such a value and its table, and an entry in
 // [targets].
 type Arch struct {
-	Name           string // the suffix of its kernels, and its constant in internal/kernel
-	Requires       string // for a line in the comment of each kernel, or ""
-	Lanes          int    // doubles in a vector register
-	Vectors        int    // vector registers that a kernel may use
-	letter         string // of the names of vector registers, amd64 only
-	masked         bool   // comparisons go to mask registers, and operations to masked lanes
-	memoryOperands bool   // arithmetic takes operands in memory
-	pooled         bool   // constants lie together in memory, see arm64.go
+	Name     string // the suffix of its kernels, and its constant in internal/kernel
+	Requires string // for a line in the comment of each kernel, or ""
+	Lanes    int    // doubles in a vector register
+	Vectors  int    // vector registers that a kernel may use
+	letter   string // of the names of vector registers, amd64 only
+	masked   bool   // comparisons go to mask registers, and operations to masked lanes
+	pooled   bool   // constants lie together in memory, see arm64.go
 
 	regs  []string // R0, R1, ...
 	op    [ops]string

@@ -12,7 +12,7 @@ func descend(f *Func) {
 	const x, g, h, inverse, low, high, entry = 0, wide, 2 * wide, 3 * wide, 4 * wide, 5 * wide, 6 * wide
 	f.shlR(rowBytes, Imm(3))
 	f.shrR(count, Imm(3))
-	f.groups(count, pick(f, []int{4, 2, 1}, []int{2, 1}, []int{1}), func(n int) {
+	f.groups(count, halved(pick(f, 4, 2, 1)), func(n int) {
 		step := func(b int, part Vec) Vec { return f.nth(V4, b, part) }
 		each := func(text func(step Vec, off int)) {
 			f.units(n, func(b int, part Vec, off int) { text(step(b, part), 64*b+off) })

@@ -72,7 +72,7 @@ func (f *Func) compile() {
 	c.loop = body[at].(*ast.RangeStmt)
 	c.index = text(c.loop.Key)
 	c.walk.nested = slices.ContainsFunc(c.loop.Body.List, isFor)
-	c.arguments(loop.Type.Params.List)
+	c.arguments(loop.Type.Params)
 	long := c.long()
 	if c.walk.nested {
 		c.room = Vec(f.Vectors) // there is no tail
@@ -93,13 +93,9 @@ func (f *Func) compile() {
 // arguments brings addresses and the length into registers. Where a loop with lists has more slices than
 // there are registers, those that it goes over have one for how far it is, and their addresses stay where
 // they are.
-func (c *compiler) arguments(params []*ast.Field) {
+func (c *compiler) arguments(params *ast.FieldList) {
 	free := []Reg{R5, R4, R3, R1, R6, R7, R8, R9}
 	visited := c.reads()
-	names := 0
-	for _, field := range params {
-		names += len(field.Names)
-	}
 	ast.Inspect(c.loop, func(n ast.Node) bool {
 		if x, is := n.(*ast.IndexExpr); is && c.strided(x) {
 			c.walk.rows = x.Index.(*ast.BinaryExpr).X.(*ast.BinaryExpr).Y
@@ -110,30 +106,28 @@ func (c *compiler) arguments(params []*ast.Field) {
 		c.f.moveR(planBlockR, c.count(c.walk.rows))
 		c.f.shlR(planBlockR, Imm(3))
 	}
-	if c.walk.apart = c.walk.nested && (names > len(free) || c.walk.rows != nil); c.walk.apart {
+	if c.walk.apart = c.walk.nested && (params.NumFields() > len(free) || c.walk.rows != nil); c.walk.apart {
 		c.f.zeroR(apartAtR)
 		c.over = []Reg{apartAtR}
 	}
-	for _, field := range params {
-		for _, n := range field.Names {
-			switch field.Type.(type) {
-			case *ast.ArrayType:
-				_, over := visited[n.Name+"["+c.index+"]"]
-				over = over || n.Name == text(c.loop.X)
-				if over && c.walk.apart {
-					continue
-				}
-				c.bases[n.Name] = c.f.base(n.Name, free[0])
-				if over {
-					c.over = append(c.over, free[0])
-				}
-				free = free[1:]
-			case *ast.StarExpr:
-				c.bases[n.Name] = c.f.value(n.Name, free[0])
-				free = free[1:]
-			case *ast.Ident:
-				c.all.places[n.Name] = c.f.arg(n.Name)
+	for name, typ := range names(params) {
+		switch typ.(type) {
+		case *ast.ArrayType:
+			_, over := visited[name+"["+c.index+"]"]
+			over = over || name == text(c.loop.X)
+			if over && c.walk.apart {
+				continue
 			}
+			c.bases[name] = c.f.base(name, free[0])
+			if over {
+				c.over = append(c.over, free[0])
+			}
+			free = free[1:]
+		case *ast.StarExpr:
+			c.bases[name] = c.f.value(name, free[0])
+			free = free[1:]
+		case *ast.Ident:
+			c.all.places[name] = c.f.arg(name)
 		}
 	}
 	if _, is := c.f.offset[text(c.loop.X)+"_len"]; is {

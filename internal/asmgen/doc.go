@@ -103,15 +103,14 @@
 // kernel saves each kind of fit, and so which ones are worth their text, is in docs/measurements/kernels.md.
 //
 // Parameters are slices of float64 or uint32, numbers of float64 and int, and one pointer to a
-// struct of such fields where they would be many: its fields are then "c.X", and the
+// struct of such numbers where they would be many: its fields are then "c.X", and the
 // assembler takes their offsets from go_asm.h, that is from the compiler.
 //
 // # To add a set of instructions
 //
 // A new file has an [Arch] and its [Table], and [targets] its name; internal/kernel needs the
 // level. avx2.go shows the shortest one. A field whose comment says so may be nil. Texts
-// ask for the number of lanes ([pick]), and for what a set says of itself: masked,
-// memoryOperands, exponent.
+// ask for the number of lanes ([pick]), and for what a set says of itself: masked, exponent.
 //
 // # Files
 //

@@ -4,6 +4,7 @@ package main
 
 import (
 	"go/ast"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -16,6 +17,22 @@ type kernel struct {
 
 // form is the type of the function, which is that of its loop in Go.
 func (k kernel) form() *ast.FuncType { return source.functions[k.name+"_g"].Type }
+
+// params are the parameters with their types.
+func (k kernel) params() iter.Seq2[string, ast.Expr] { return names(k.form().Params) }
+
+// names are those of fields, or of parameters, with their types.
+func names(fields *ast.FieldList) iter.Seq2[string, ast.Expr] {
+	return func(yield func(string, ast.Expr) bool) {
+		for _, field := range fields.List {
+			for _, name := range field.Names {
+				if !yield(name.Name, field.Type) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // only has the sets of instructions of kernels that are not written for all.
 var only = map[string][]*Arch{"binMoments": {avx2}, "binWeights": {avx2}}
@@ -118,10 +135,8 @@ func (k kernel) signature(suffix string) string {
 // call is the statement that calls that function.
 func (k kernel) call(suffix string) string {
 	var names []string
-	for _, field := range k.form().Params.List {
-		for _, name := range field.Names {
-			names = append(names, name.Name)
-		}
+	for name := range k.params() {
+		names = append(names, name)
 	}
 	s := k.name + suffix + "(" + strings.Join(names, ", ") + ")"
 	if k.returns() {
@@ -136,11 +151,9 @@ func (k kernel) returns() bool { return k.form().Results != nil }
 // structs are the types that the pointers among the parameters point to.
 func (k kernel) structs() map[string]string {
 	types := map[string]string{}
-	for _, field := range k.form().Params.List {
-		if p, ok := field.Type.(*ast.StarExpr); ok {
-			for _, name := range field.Names {
-				types[name.Name] = p.X.(*ast.Ident).Name
-			}
+	for name, typ := range k.params() {
+		if p, ok := typ.(*ast.StarExpr); ok {
+			types[name] = text(p.X)
 		}
 	}
 	return types
@@ -149,15 +162,11 @@ func (k kernel) structs() map[string]string {
 // layout fills offset with the places of the arguments on the stack, a slice's being
 // x_base and x_len and the result's ret, and returns how many bytes they take.
 func (k kernel) layout(offset map[string]int) (size int) {
-	for _, field := range k.form().Params.List {
-		for _, name := range field.Names {
-			if _, slice := field.Type.(*ast.ArrayType); slice {
-				offset[name.Name+"_base"], offset[name.Name+"_len"] = size, size+8
-				size += 24
-			} else {
-				offset[name.Name] = size
-				size += 8
-			}
+	for _, w := range k.words() {
+		offset[w.name] = size
+		size += 8
+		if strings.HasSuffix(w.name, "_len") {
+			size += 8 // the capacity
 		}
 	}
 	if k.returns() {

@@ -16,6 +16,14 @@ func pick[T any](f *Func, a, b T, c ...T) T {
 	return b
 }
 
+// halved are n, n/2 and so on to 1: sizes of groups.
+func halved(n int) (sizes []int) {
+	for ; n > 0; n /= 2 {
+		sizes = append(sizes, n)
+	}
+	return sizes
+}
+
 // h is the number of registers of a block.
 func (f *Func) h() int { return 8 / f.Lanes }
 

@@ -8,7 +8,6 @@ import (
 	"go/format"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -44,12 +43,11 @@ func main() {
 
 // portable is the file for where there is no assembly.
 func portable() string {
-	var b strings.Builder
-	b.WriteString(notice + "//go:build ")
+	text := notice + "//go:build "
 	for _, t := range targets {
-		b.WriteString("!" + t.GOARCH + " && ")
+		text += "!" + t.GOARCH + " && "
 	}
-	text := b.String() + "!(wasm && " + wasmTag + ") || purego\n\npackage kernel\n"
+	text += "!(wasm && " + wasmTag + ") || purego\n\npackage kernel\n"
 	for _, k := range kernels {
 		text += fmt.Sprintf("\n%s { %s }\n", k.signature(""), k.call("_g"))
 	}
@@ -96,22 +94,17 @@ func assembly(t Target) string {
 			f.end()
 		}
 	}
-	include := "#include \"textflag.h\"\n"
-	if structs() {
-		include = "#include \"go_asm.h\"\n" + include // offsets of fields
-	}
-	return notice + "//go:build !purego\n\n" + include + file.data() + file.body.String()
+	const includes = "#include \"go_asm.h\"\n" + // offsets of fields
+		"#include \"textflag.h\"\n"
+	return notice + "//go:build !purego\n\n" + includes + file.data() + file.body.String()
 }
 
-// structs says whether a kernel takes one.
-func structs() bool {
-	return slices.ContainsFunc(kernels, func(k kernel) bool { return len(k.structs()) > 0 })
-}
+func gofmt(text string) string { return string(must(format.Source([]byte(text)))) }
 
-func gofmt(text string) string {
-	out, err := format.Source([]byte(text))
+// must ends the program where there is an error: the texts here are wrong.
+func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	return string(out)
+	return v
 }

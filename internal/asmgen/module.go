@@ -13,12 +13,13 @@ package main
 // begins later begins with the other, if it is a block, or else the other, a loop, ends later.
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"go/ast"
 	"hash/crc32"
+	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -34,7 +35,7 @@ type module struct {
 // wasmFunction is a kernel in it.
 type wasmFunction struct {
 	name   string
-	params []string // words of the arguments that it uses, "tables" first if it uses them
+	params []word // of the arguments that it uses, "tables" first if it uses them
 	types  []byte
 	result bool
 	code   []byte
@@ -119,16 +120,20 @@ func (w *module) function(k kernel, file *File, text string) wasmFunction {
 	out := wasmFunction{name: k.name, result: k.returns()}
 	locals, kinds := []string{}, map[string]byte{}
 	used := func(what, name string) bool { return slices.Contains(all, what+" "+name) }
-	param := func(name string, kind byte) {
-		out.params, out.types = append(out.params, name), append(out.types, kind)
-		locals = append(locals, name)
+	param := func(w word) {
+		kind := byte(typeI32)
+		if w.goType == "float64" {
+			kind = typeF64
+		}
+		out.params, out.types = append(out.params, w), append(out.types, kind)
+		locals = append(locals, w.name)
 	}
 	if slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, "table ") }) {
-		param("tables", typeI32)
+		param(word{"tables", "unsafe.Pointer(&tables)", "unsafe.Pointer"})
 	}
 	for _, word := range k.words() {
 		if used("local.get", word.name) {
-			param(word.name, map[bool]byte{true: typeF64, false: typeI32}[word.float])
+			param(word)
 		}
 	}
 	var constants []string
@@ -266,16 +271,7 @@ func scopesOf(name string, items []item) []*scope {
 			}
 		}
 	}
-	sort.SliceStable(all, func(i, j int) bool {
-		a, b := all[i], all[j]
-		if a.begin != b.begin {
-			return a.begin < b.begin
-		}
-		if a.end != b.end {
-			return a.end > b.end
-		}
-		return !a.loop && b.loop
-	})
+	slices.SortStableFunc(all, func(a, b *scope) int { return cmp.Or(a.begin-b.begin, b.end-a.end) })
 	return all
 }
 
@@ -313,28 +309,16 @@ func (w *module) instruction(body []byte, s string, index func(string) int, file
 	case strings.HasPrefix(what, "local."):
 		return uleb(body, index(rest))
 	case what == "i32.const" || what == "i64.const":
-		v, err := strconv.ParseInt(rest, 10, 64)
-		if err != nil {
-			panic(s)
-		}
-		return sleb(body, v)
+		return sleb(body, must(strconv.ParseInt(rest, 10, 64)))
 	case what == "v128.const":
 		for _, o := range operands {
-			v, err := strconv.ParseUint(o, 16, 64)
-			if err != nil {
-				panic(s)
-			}
-			body = binary.LittleEndian.AppendUint64(body, v)
+			body = binary.LittleEndian.AppendUint64(body, must(strconv.ParseUint(o, 16, 64)))
 		}
 		return body
 	case strings.Contains(what, "load") || strings.Contains(what, "store"):
-		offset, number := fields[operands[0]]
-		if !number {
-			v, err := strconv.Atoi(operands[0])
-			if err != nil {
-				panic(s)
-			}
-			offset = v
+		offset, known := fields[operands[0]]
+		if !known {
+			offset = must(strconv.Atoi(operands[0]))
 		}
 		align := 3
 		if what == "i32.load" {
@@ -344,11 +328,7 @@ func (w *module) instruction(body []byte, s string, index func(string) int, file
 		operands = operands[1:]
 	}
 	for _, o := range operands { // lanes
-		v, err := strconv.Atoi(o)
-		if err != nil {
-			panic(s)
-		}
-		body = append(body, byte(v))
+		body = append(body, byte(must(strconv.Atoi(o))))
 	}
 	return body
 }
@@ -419,7 +399,11 @@ const version = "version"
 func (w *module) version() int32 {
 	sum := crc32.NewIEEE()
 	for _, f := range w.functions {
-		fmt.Fprintf(sum, "%s%v%v", f.name, f.params, f.types)
+		var names []string
+		for _, p := range f.params {
+			names = append(names, p.name)
+		}
+		fmt.Fprintf(sum, "%s%v%v", f.name, names, f.types)
 		sum.Write(f.code)
 	}
 	return int32(sum.Sum32())
@@ -427,7 +411,7 @@ func (w *module) version() int32 {
 
 // script is the module of JavaScript with Go's imports.
 func (w *module) script() string {
-	var imports, names, bound strings.Builder
+	var imports, names strings.Builder
 	for _, f := range w.functions {
 		var args []string
 		for i := range f.params {
@@ -436,7 +420,6 @@ func (w *module) script() string {
 		list := strings.Join(args, ", ")
 		fmt.Fprintf(&imports, "  %s: (%s) => %[1]s(%[2]s),\n", f.name, list)
 		fmt.Fprintf(&names, ", %s", f.name)
-		fmt.Fprintf(&bound, ", %s", f.name)
 	}
 	return strings.TrimSuffix(notice, "\n") + `//
 // What Go imports of the kernels. Without bind, which takes the exports of kernels.wasm, version
@@ -446,7 +429,7 @@ export const imports = {
   version: () => version(),
 ` + imports.String() + `};
 export function bind(exports) {
-  ({ version` + bound.String() + ` } = exports);
+  ({ version` + names.String() + ` } = exports);
 }
 `
 }
@@ -460,16 +443,14 @@ func (w *module) declarations() string {
 		"const moduleVersion = " + fmt.Sprint(w.version()) + "\n\n" +
 		"// place is the address of a slice.\nfunc place[T any](s []T) unsafe.Pointer { return " +
 		"unsafe.Pointer(unsafe.SliceData(s)) }\n")
-	if len(w.words) > 0 {
-		fmt.Fprintf(&b, "\n// tables are %s.\nvar tables = [...]uint64{\n", strings.Join(w.tables, ", then "))
-		for i, v := range w.words {
-			fmt.Fprintf(&b, "%#016x,", v)
-			if i%4 == 3 {
-				b.WriteString("\n")
-			}
+	fmt.Fprintf(&b, "\n// tables are %s.\nvar tables = [...]uint64{\n", strings.Join(w.tables, ", then "))
+	for i, v := range w.words {
+		fmt.Fprintf(&b, "%#016x,", v)
+		if i%4 == 3 {
+			b.WriteString("\n")
 		}
-		b.WriteString("\n}\n")
 	}
+	b.WriteString("\n}\n")
 	checked := map[string]bool{}
 	functions := w.functions
 	for _, k := range kernels {
@@ -484,13 +465,9 @@ func (w *module) declarations() string {
 				strings.Replace(field, "_", "{}.", 1), at)] = true
 		}
 		var args, params []string
-		words := map[string]word{"tables": {give: "unsafe.Pointer(&tables)", goType: "unsafe.Pointer"}}
-		for _, w := range k.words() {
-			words[w.name] = w
-		}
-		for _, name := range f.params {
-			args = append(args, words[name].give)
-			params = append(params, name+" "+words[name].goType)
+		for _, p := range f.params {
+			args = append(args, p.give)
+			params = append(params, p.name+" "+p.goType)
 		}
 		call := k.name + simd128.Name + "(" + strings.Join(args, ", ") + ")"
 		result := ""
@@ -505,42 +482,30 @@ func (w *module) declarations() string {
 		fmt.Fprintf(&b, "\n//go:wasmimport quantmf %s\n//go:noescape\nfunc %s(%s) %s\n", f.name,
 			k.name+simd128.Name, strings.Join(params, ", "), result)
 	}
-	if len(checked) > 0 {
-		b.WriteString("\n// The kernels have these offsets.\nvar (\n")
-		lines := []string{}
-		for line := range checked {
-			lines = append(lines, line)
-		}
-		slices.Sort(lines)
-		b.WriteString(strings.Join(lines, "\n") + "\n)\n")
-	}
+	b.WriteString("\n// The kernels have these offsets.\nvar (\n")
+	b.WriteString(strings.Join(slices.Sorted(maps.Keys(checked)), "\n") + "\n)\n")
 	return gofmt(b.String())
 }
 
 // word is a word of the arguments: its name, as [kernel.layout] has it, how Go gives it and
 // its type there.
-type word struct {
-	name, give, goType string
-	float              bool
-}
+type word struct{ name, give, goType string }
 
 // words are those of a kernel, in their order.
 func (k kernel) words() (all []word) {
-	for _, field := range k.form().Params.List {
-		for _, n := range field.Names {
-			switch t := field.Type.(type) {
-			case *ast.ArrayType:
-				all = append(all, word{n.Name + "_base", "place(" + n.Name + ")", "unsafe.Pointer", false},
-					word{n.Name + "_len", "int32(len(" + n.Name + "))", "int32", false})
-			case *ast.StarExpr:
-				all = append(all, word{n.Name, "unsafe.Pointer(" + n.Name + ")", "unsafe.Pointer", false})
-			case *ast.Ident:
-				if t.Name == "float64" {
-					all = append(all, word{n.Name, n.Name, "float64", true})
-				} else {
-					all = append(all, word{n.Name, "int32(" + n.Name + ")", "int32", false})
-				}
+	for name, typ := range k.params() {
+		switch typ.(type) {
+		case *ast.ArrayType:
+			all = append(all, word{name + "_base", "place(" + name + ")", "unsafe.Pointer"},
+				word{name + "_len", "int32(len(" + name + "))", "int32"})
+		case *ast.StarExpr:
+			all = append(all, word{name, "unsafe.Pointer(" + name + ")", "unsafe.Pointer"})
+		default:
+			w := word{name, "int32(" + name + ")", "int32"}
+			if text(typ) == "float64" {
+				w = word{name, name, "float64"}
 			}
+			all = append(all, w)
 		}
 	}
 	return all
@@ -551,15 +516,9 @@ func (k kernel) offsets() map[string]int {
 	at := map[string]int{}
 	for _, typ := range k.structs() {
 		offset := 0
-		for _, field := range source.structs[typ].Fields.List {
-			for _, n := range field.Names {
-				at[typ+"_"+n.Name] = offset
-				if _, slice := field.Type.(*ast.ArrayType); slice {
-					offset += 24
-				} else {
-					offset += 8
-				}
-			}
+		for name := range names(source.structs[typ].Fields) {
+			at[typ+"_"+name] = offset
+			offset += 8
 		}
 	}
 	return at

@@ -11,7 +11,7 @@ func bounded(f *Func) {
 	f.moveR(row, count)
 	f.shlR(row, Imm(3)) // bytes of a row of x, low and q
 	f.shrR(count, Imm(3))
-	f.groups(count, pick(f, []int{4, 2, 1}, []int{2, 1}, []int{1}), func(n int) {
+	f.groups(count, halved(pick(f, 4, 2, 1)), func(n int) {
 		sum := func(odd, b int, h Vec) Vec { return f.nth(V4, odd*n+b, h) }
 		f.moveR(sweep, f.arg("sweeps"))
 		f.loop(sweep, func() {

@@ -35,7 +35,7 @@ func moments(f *Func) {
 	f.shrR(levels, Imm(1))
 	f.moveR(eBlock, levels)
 	f.shlR(eBlock, Imm(6))
-	f.sumsOfLevels(mu, levels, V5, 2, pick(f, []int{8, 4, 2, 1}, []int{2, 1}), func(n int) {
+	f.sumsOfLevels(mu, levels, V5, 2, halved(pick(f, 8, 2)), func(n int) {
 		inside := f.label("inside")
 		f.moveR(further, Imm(64*n)) // to the level after the group, or the last again
 		f.branch(levels, NE, Imm(n), inside)
@@ -66,7 +66,7 @@ func colSums(f *Func) {
 	const eBlock, entry = R9, R6
 	f.moveR(eBlock, levels)
 	f.shlR(eBlock, Imm(6))
-	f.sumsOfLevels(c, levels, V4, 1, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+	f.sumsOfLevels(c, levels, V4, 1, halved(pick(f, 8, 4)), func(n int) {
 		f.moveR(entry, e)
 		f.advance(64*n, e)
 	}, func() { f.addR(entry, eBlock) }, func(n int, h Vec, off int, sum func(level, kind int) Vec) {
@@ -91,7 +91,7 @@ func gram(f *Func) {
 	f.branch(upToJ, GT, f.arg("m"), done)
 	f.moveR(left, upToJ) // levels left
 	f.moveR(to, row)     // g_jk of row j
-	f.sumsOfLevels(to, left, V4, 1, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+	f.sumsOfLevels(to, left, V4, 1, halved(pick(f, 8, 4)), func(n int) {
 		f.moveR(levelK, upToJ)
 		f.subR(levelK, left)
 		f.shlR(levelK, Imm(6))

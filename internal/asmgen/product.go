@@ -45,7 +45,7 @@ func combines(rows int) func(f *Func) {
 		const uRow, threeU, row, threeRows, vc, uc, left = R10, R11, R9, R0, R6, R7, R8
 		f.componentBytes(rows, k, uRow, threeU)
 		f.rowBytes(rows, count, row, threeRows)
-		f.groups(count, pickRows(rows, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}),
+		f.groups(count, pickRows(rows, halved(pick(f, 8, 4)),
 			pick(f, []int{4, 1}, []int{1})), func(n int) {
 			acc := func(r, b int, h Vec) Vec { return f.nth(pickRows(rows, V4, pick(f, V8, V6)), r*n+b, h) }
 			each := func(text func(r, b int, h Vec, off int)) {
@@ -98,7 +98,7 @@ func dots(rows int) func(f *Func) {
 		const row, threeRows, gRow, threeG, ri, left = R9, R10, R11, R12, R8, R0
 		f.rowBytes(rows, count, row, threeRows)
 		f.componentBytes(rows, k, gRow, threeG)
-		f.groups(k, pickRows(rows, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}),
+		f.groups(k, pickRows(rows, halved(pick(f, 8, 4)),
 			pick(f, []int{5, 4, 3, 2, 1}, []int{2, 1})), func(n int) {
 			some := pickRows(rows, 1, pick(f, 4, 2)) // rows at a time
 			for first := 0; first < rows; first += some {
@@ -153,14 +153,14 @@ func accumulates(rows int, lower bool) func(f *Func) {
 		acc, u, rAt, count := f.base("acc", R4), f.base("u", R5), f.base("r", R3), f.length("r", R2)
 		const k, row, threeRows, uRow, threeU, ri, left, done = R1, R9, R10, R11, R12, R8, R0, R2
 		f.rowBytes(rows, count, row, threeRows)
-		sizes := pickRows(rows, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}),
+		sizes := pickRows(rows, halved(pick(f, 8, 4)),
 			pick(f, []int{5, 4, 3, 2, 1}, []int{2, 1}))
 		if lower {
 			f.value("rows", k)
 			f.moveR(uRow, row)
 			f.moveR(threeU, threeRows)
 			f.value("first", done)
-			sizes = pick(f, []int{4, 2, 1}, []int{2, 1})
+			sizes = halved(pick(f, 4, 2))
 		} else {
 			f.length("u", k)
 			f.componentBytes(rows, k, uRow, threeU)

@@ -61,7 +61,7 @@ func quotients(curve bool) func(f *Func) {
 			f.load(one, f.c("one", 1))
 		}
 		f.halves(func(h Vec, _ int) { f.clear(total + h) })
-		f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
+		f.groups(count, halved(pick(f, 2, 1)), func(n int) {
 			acc := func(r, b int, h Vec) Vec { return f.nth(V6, r*n+b, h) }
 			products := func(sum bool) {
 				f.units(n, func(b int, h Vec, off int) { f.load(f.nth(V2, b, h), mem(64*b+off, vc)) })

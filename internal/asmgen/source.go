@@ -24,16 +24,12 @@ func readSource(root string) {
 	set := token.NewFileSet()
 	var files []*ast.File
 	source.functions, source.structs = map[string]*ast.FuncDecl{}, map[string]*ast.StructType{}
-	names, err := filepath.Glob(filepath.Join(root, "internal", "kernel", "*.go"))
-	for _, name := range names {
+	for _, name := range must(filepath.Glob(filepath.Join(root, "internal", "kernel", "*.go"))) {
 		if base := filepath.Base(name); strings.HasPrefix(base, "kernel_") ||
 			strings.HasSuffix(base, "_test.go") {
 			continue
 		}
-		var file *ast.File
-		if file, err = parser.ParseFile(set, name, nil, parser.SkipObjectResolution); err != nil {
-			break
-		}
+		file := must(parser.ParseFile(set, name, nil, parser.SkipObjectResolution))
 		files = append(files, file)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -44,9 +40,6 @@ func readSource(root string) {
 			}
 			return true
 		})
-	}
-	if err != nil {
-		panic(err)
 	}
 	source.info.Types = map[ast.Expr]types.TypeAndValue{}
 	(&types.Config{Error: func(error) {}}).Check("kernel", set, files, &source.info)

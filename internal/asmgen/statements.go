@@ -32,11 +32,8 @@ func (c *compiler) statement(s ast.Stmt) {
 			s = &ast.AssignStmt{Lhs: s.Lhs[1:], Tok: s.Tok, Rhs: s.Rhs[1:]}
 		}
 		var values []Vec
-		for i, e := range s.Rhs {
-			if s.Tok != token.ASSIGN && s.Tok != token.DEFINE {
-				e = &ast.BinaryExpr{X: s.Lhs[i], Op: s.Tok - token.ADD_ASSIGN + token.ADD, Y: e}
-			}
-			r := c.register(c.value(e))
+		for i := range s.Rhs {
+			r := c.register(c.value(assigned(s, i)))
 			if !c.regs.owned[r] { // a variable that will be read again
 				to := c.regs.take()
 				c.f.copy(to, r)
@@ -52,20 +49,20 @@ func (c *compiler) statement(s ast.Stmt) {
 	}
 }
 
+// assigned is the expression that a statement assigns to the i-th variable.
+func assigned(s *ast.AssignStmt, i int) ast.Expr {
+	if s.Tok == token.ASSIGN || s.Tok == token.DEFINE {
+		return s.Rhs[i]
+	}
+	return &ast.BinaryExpr{X: s.Lhs[i], Op: s.Tok - token.ADD_ASSIGN + token.ADD, Y: s.Rhs[i]}
+}
+
 // renew gives a new value to a variable that stays in its register.
 func (c *compiler) renew(to Vec, s *ast.AssignStmt) {
-	var x, y Operand
-	var op Op
-	if s.Tok == token.ASSIGN {
-		e := s.Rhs[0].(*ast.BinaryExpr)
-		x, y = c.both(e.X, e.Y)
-		op = operations[e.Op]
-	} else {
-		x, y = c.both(s.Lhs[0], s.Rhs[0])
-		op = operations[s.Tok-token.ADD_ASSIGN+token.ADD]
-	}
+	e := assigned(s, 0).(*ast.BinaryExpr)
+	x, y := c.both(e.X, e.Y)
 	a := c.register(x)
-	c.f.vecOp(op, to, a, y)
+	c.f.vecOp(operations[e.Op], to, a, y)
 	c.regs.free(a)
 	c.regs.free(y)
 }
