@@ -215,9 +215,8 @@ type Table struct {
 	keep func(m Mask, dst Vec)
 	// where sets dst to dst op b where the mask holds. It is nil unless masked.
 	where func(m Mask, op Op, dst Vec, b Operand)
-	// reduceBy joins the lanes of a block into lane 0 of its first register, as kernel.Reduce joins them; t
-	// is scratch.
-	reduceBy func(op Op, block []Vec, t Vec)
+	// reduceBy joins the lanes of the block at r into lane 0 of r, as kernel.Reduce joins them; t is scratch.
+	reduceBy func(op Op, r, t Vec)
 	// reduceEach reduces as many blocks as a register has lanes, those from the register blocks on, and
 	// leaves their sums in that register in their order. As many registers from t on are scratch. It may be
 	// nil: texts reduce one block at a time.

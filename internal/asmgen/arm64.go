@@ -190,9 +190,9 @@ func neonTable(f *Func) Table {
 		in.add("VBIT V%d.B16, V%d.B16, V%d.B16", mask, y, to)
 		f.emit(in)
 	}
-	table.reduceBy = func(op Op, block []Vec, _ Vec) {
+	table.reduceBy = func(op Op, block, _ Vec) {
 		var in instruction
-		mnemonic, r := f.op[op], f.vec(block[0])
+		mnemonic, r := f.op[op], f.vec(block)
 		in.word(mnemonic, scratch, r, r+2)
 		in.word(mnemonic, r, r+1, r+3)
 		in.word(mnemonic, r, scratch, r)

@@ -82,7 +82,7 @@ func combineAt(f *Func) {
 				f.add(acc, acc, mem(0, to))
 				f.store(mem(0, to), acc)
 			} else {
-				f.reduce(f.block(acc), V1)
+				f.reduce(acc)
 				f.loadFirst(V1, mem(0, to))
 				f.addFirst(acc, V1, acc)
 				f.storeFirst(mem(0, to), acc)

@@ -17,9 +17,9 @@ func avx2Table(f *Func) Table {
 	maskless(f, &table)
 	table.compare = func(to Mask, a Vec, cmp Cmp, b Operand) { f.x86("VCMPPD", predicates[cmp], b, a, to.v) }
 	table.choose = func(m Mask, dst Vec, yes Operand, no Vec) { f.x86("VBLENDVPD", m.v, yes, no, dst) }
-	table.reduceBy = func(op Op, block []Vec, t Vec) {
-		f.vecOp(op, t, block[0], block[1])
-		f.lowHalf("VEXTRACTF128", op, block[0], t)
+	table.reduceBy = func(op Op, r, t Vec) {
+		f.vecOp(op, t, r, r+1)
+		f.lowHalf("VEXTRACTF128", op, r, t)
 	}
 	// Block i is registers 2i and 2i+1.
 	table.reduceEach = func(blocks, t Vec) {

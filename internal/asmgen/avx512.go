@@ -39,11 +39,10 @@ func avx512Table(f *Func) Table {
 	}
 	table.keep = func(m Mask, dst Vec) { f.x86("VMOVAPD.Z", dst, m.register(), dst) }
 	table.where = func(m Mask, op Op, dst Vec, b Operand) { f.x86(f.op[op], b, dst, m.register(), dst) }
-	table.reduceBy = func(op Op, block []Vec, t Vec) {
-		a := block[0]
-		f.x86("VEXTRACTF64X4", Imm(1), a, f.y(t))
-		f.x86(f.op[op], f.y(t), f.y(a), f.y(t))
-		f.lowHalf("VEXTRACTF64X2", op, a, t)
+	table.reduceBy = func(op Op, r, t Vec) {
+		f.x86("VEXTRACTF64X4", Imm(1), r, f.y(t))
+		f.x86(f.op[op], f.y(t), f.y(r), f.y(t))
+		f.lowHalf("VEXTRACTF64X2", op, r, t)
 	}
 	// Halves of a pair of blocks are joined first, then quarters of two pairs, then what is left of two
 	// fours, whose sums come out alternating.

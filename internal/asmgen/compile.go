@@ -314,7 +314,7 @@ func (c *compiler) after(s ast.Stmt) {
 			e = call.Args[0].(*ast.UnaryExpr).X
 		}
 		r := c.sums[text(e)]
-		c.f.reduceBy(c.joins[r], []Vec{r, r + 1, r + 2, r + 3}[:c.f.h()], V0)
+		c.f.reduceBy(c.joins[r], r, V0)
 		c.f.storeFirst(to, r)
 	}
 	switch s := s.(type) {

@@ -322,12 +322,12 @@ func (f *Func) keepIf(dst, a Vec, cmp Cmp, b Operand, t Vec) {
 	f.keep(f.mask(t), dst)
 }
 
-// reduce is [Table.reduceBy] of sums.
-func (f *Func) reduce(block []Vec, t Vec) { f.reduceBy(opAdd, block, t) }
+// reduce is [Table.reduceBy] of sums; V1 is scratch.
+func (f *Func) reduce(r Vec) { f.reduceBy(opAdd, r, V1) }
 
 // sumTo sets to, a Mem or Arg, to the sum of the lanes of the block at r, as kernel.Reduce
 // adds them. The block and V1 are scratch.
 func (f *Func) sumTo(to Operand, r Vec) {
-	f.reduce(f.block(r), V1)
+	f.reduce(r)
 	f.storeFirst(to, r)
 }

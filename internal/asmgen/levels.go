@@ -84,7 +84,7 @@ func factor(f *Func) {
 		f.add(8+h, 8+h, V0)
 	})
 	f.at(whole)
-	f.reduce(f.block(V8), V1)
+	f.reduce(V8)
 	f.loadFirst(V1, mem(0, floor, k.times(8)))
 	f.maxFirst(V8, V1, V8)
 	f.storeFirst(mem(0, d, k.times(8)), V8)
@@ -218,7 +218,7 @@ func solve(f *Func) {
 		f.mulBelow(h, V0, b+h, mem(off, rowK, blocks.times(8)))
 		f.add(8+h, 8+h, V0)
 	})
-	f.reduce(f.block(V8), V1)
+	f.reduce(V8)
 	f.broadcast(V8, V8)
 	f.halves(func(h Vec, off int) {
 		f.addAt(h, b+h, V8, V0, V1)

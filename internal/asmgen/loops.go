@@ -42,21 +42,11 @@ func (f *Func) units(n int, g func(b int, h Vec, off int)) {
 	}
 }
 
-// block lists registers from r on for a block, two where it takes but one: every
-// set of instructions then has its own in the same place.
-func (f *Func) block(r Vec) []Vec {
-	b := make([]Vec, max(2, f.h()))
-	for i := range b {
-		b[i] = r + Vec(i)
-	}
-	return b
-}
-
 // nth is register h of the i-th block of those from first on, which lie close.
 func (f *Func) nth(first Vec, i int, h Vec) Vec { return first + Vec(i*f.h()) + h }
 
-// after is the register after the block at r.
-func (f *Func) after(r Vec) Vec { return r + Vec(len(f.block(r))) }
+// after is the register after the block at r, which has room for two registers where it takes but one.
+func (f *Func) after(r Vec) Vec { return r + Vec(max(2, f.h())) }
 
 // groups writes text for as many of count (a register) as there are, in groups of
 // the given sizes, largest first. The text moves on the pointers; count falls here.

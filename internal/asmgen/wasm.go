@@ -120,8 +120,7 @@ func simd128Table(f *Func) Table {
 	table.choose = func(m Mask, dst Vec, yes Operand, no Vec) {
 		set(dst, "%s; %s; %s; v128.bitselect", f.wasm(yes), f.wasm(no), f.wasm(m.v))
 	}
-	table.reduceBy = func(op Op, block []Vec, t Vec) {
-		r := block[0]
+	table.reduceBy = func(op Op, r, t Vec) {
 		f.vecOp(op, r, r, r+2)
 		f.vecOp(op, t, r+1, r+3)
 		f.vecOp(op, r, r, t)
