@@ -314,11 +314,7 @@ func (f *inflation) visitMap(v *rowSpace, i int, wbar, curvature []float64) {
 	}
 	f.solveMap(v, i, tolerance, f.whole || f.R != nil)
 	v.row.Adjoint(f.fitMap(v, i))
-	if curvature == nil {
-		v.row.GradX(wbar[:f.n])
-	} else {
-		v.row.GradXSlopes(wbar[:f.n], curvature)
-	}
+	v.row.GradXSlopes(wbar[:f.n], curvature)
 	f.backLine(v, i, wbar, curvature)
 	if curvature != nil {
 		f.curvature(curvature, v, i)

@@ -422,7 +422,7 @@ func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, k
 	all := make([]float64, n+m+r.Room(weighted))
 	tr.F, tr.G = all[:n:n], all[n:n+m:n+m]
 	tr.solution = r.Keep(all[n+m:], weighted)
-	r.Duals(tr.F, tr.G, weighted)
+	r.Duals(tr.F, tr.G)
 	return tr, nil
 }
 

@@ -79,8 +79,11 @@ func accumulateAt_g(acc, u, r []float64, cols []uint32) {
 	}
 }
 
-// Every number is written, and the next one over it where it was 0: no branch is to be foretold.
-func compress_g(cols []uint32, vals, x []float64) int {
+// Compress takes the numbers of x that are not 0 over to vals, and their places to cols, and returns how
+// many they are. Both have room for all of x. Every number is written, and the next one over it where it was
+// 0: no branch is to be foretold.
+func Compress(cols []uint32, vals, x []float64) int {
+	cols, vals = cols[:len(x)], vals[:len(x)]
 	n := 0
 	for j, v := range x {
 		cols[n], vals[n] = uint32(j), v

@@ -392,12 +392,6 @@ func DotsSquaresAt(g, h, v, r, q []float64, cols []uint32) {
 // AccumulateAt adds the products of u and r to some rows of acc; see [CombineAt].
 func AccumulateAt(acc, u, r []float64, cols []uint32) { accumulateAt(acc, u, r[:len(cols)], cols) }
 
-// Compress takes the numbers of x that are not 0 over to vals, and their places to cols, and returns how
-// many they are. Both have room for all of x.
-func Compress(cols []uint32, vals, x []float64) int {
-	return compress_g(cols[:len(x)], vals[:len(x)], x)
-}
-
 // QuotientRows fills R = X / max(UV, low), rows of padded samples as in [CombineRows],
 // and returns Σ UV - X, cell by cell. Rows of X lie stride numbers apart.
 func QuotientRows(r, u, v, x []float64, stride, rows int, low float64) float64 {

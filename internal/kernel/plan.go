@@ -131,12 +131,6 @@ func rowSums_g(z, e, w []float64) {
 	}
 }
 
-// RowWeights is [RowSums], and fills v_i = a_i / z_i².
-func RowWeights(z, e, w, v, a []float64) {
-	RowSums(z, e, w)
-	Weigh(v, a, z[:len(v)])
-}
-
 func rowRatios_g(u, e, c, z, x []float64, low float64) {
 	for i := range u {
 		row, sum := levelsOf(e, i, len(c)), u[i]

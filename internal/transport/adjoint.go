@@ -45,9 +45,7 @@ func (r *Row) Adjoint(back Cotangent) {
 	r.expand()
 	r.back = back
 	r.rows()
-	r.differentiate(r.lam, func(lo, hi int, _ []float64) {
-		kernel.Weigh(r.v[lo:hi], back.Z[lo:hi], r.z[lo:hi])
-	}, back.Q)
+	r.differentiate(r.lam, back.Z, back.Q)
 	copy(r.rho, r.lam)
 	r.newton(r.lam)
 	r.gauge()
@@ -55,15 +53,12 @@ func (r *Row) Adjoint(back Cotangent) {
 }
 
 // GradX fills to with the gradient in the n samples, squash included.
-func (r *Row) GradX(to []float64) { r.gradX(to, nil) }
+func (r *Row) GradX(to []float64) { r.GradXSlopes(to, nil) }
 
-// GradXSlopes is GradX, and fills slopes (whole blocks of numbers) with a_i ∂T_i/∂x_i at fixed potentials
-// and fixed moments of the squash, T being the average of the cotangent's q: the part of the derivative
-// that flows through the sample's own row of M.
-func (r *Row) GradXSlopes(to, slopes []float64) { r.gradX(to, slopes) }
-
-// gradX is GradX, and where own is not nil GradXSlopes.
-func (r *Row) gradX(to, own []float64) {
+// GradXSlopes is GradX, and fills own, where it is not nil (whole blocks of numbers), with a_i ∂T_i/∂x_i at
+// fixed potentials and fixed moments of the squash, T being the average of the cotangent's q: the part of
+// the derivative that flows through the sample's own row of M.
+func (r *Row) GradXSlopes(to, own []float64) {
 	r.need(pulled)
 	zeta, v := r.back.Z, r.back.Q
 	r.rows()
@@ -112,7 +107,7 @@ func (r *Row) GradLogits(to []float64) {
 // GradQ fills to with the gradient in q.
 func (r *Row) GradQ(to []float64) {
 	r.need(pulled)
-	r.pairTotals(to)
+	r.totals(to, r.pairs)
 }
 
 // QuantileAdjoint fills g, made by [NewGradient], with all gradients of Σ z_i T_i at q.
@@ -258,7 +253,7 @@ func (r *Row) blocks() float64 {
 func (r *Row) gradients(g *Gradient) {
 	zeta, v := r.back.Z, r.back.Q
 	if g.Q != nil {
-		r.pairTotals(g.Q)
+		r.totals(g.Q, r.pairs)
 	}
 	gx, means, scale := g.X[:r.np], g.A[:r.np], 2/r.eps
 	r.tiles(func(lo, hi int, e []float64) {
@@ -270,10 +265,8 @@ func (r *Row) gradients(g *Gradient) {
 	g.Epsilon = -kernel.Sum(r.v) / r.eps
 	kernel.Scale(gx, gx, scale)
 	moved := func(out, by, v []float64) { // with the row weights by X
-		r.differentiate(out, func(lo, hi int, _ []float64) {
-			kernel.Multiply(r.v[lo:hi], by[lo:hi], r.cx[lo:hi])
-			kernel.Weigh(r.v[lo:hi], r.v[lo:hi], r.z[lo:hi])
-		}, v)
+		kernel.Multiply(r.v, by, r.cx)
+		r.differentiate(out, r.v, v)
 	}
 	moved(g.Y, zeta, v)
 	moved(r.rho, r.a, r.lam)
@@ -283,9 +276,9 @@ func (r *Row) gradients(g *Gradient) {
 	r.phase = solved // pairs is that of other row weights now
 }
 
-// differentiate fills pairs with N of the weights over Z² that [gram.moments] is to have,
-// and out_j with Σ_k (v_j-v_k) N_jk.
-func (r *Row) differentiate(out []float64, weights func(lo, hi int, e []float64), v []float64) {
+// differentiate fills pairs with N of the row weights ζ, np numbers, and out_j with Σ_k (v_j-v_k) N_jk.
+func (r *Row) differentiate(out, zeta, v []float64) {
+	weights := func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], zeta[lo:hi], r.z[lo:hi]) }
 	if r.regular && r.knows != triangled {
 		r.moments(r.nu, weights)
 		kernel.Hankel(r.pairs, r.total[:r.mp], r.nu, r.ratio, r.w[:r.mp], r.m)
@@ -300,17 +293,6 @@ func (r *Row) differences(out, g, v []float64) {
 	copy(r.inc, v)
 	kernel.Differences(r.work[:r.mp], g, r.inc[:r.mp], r.m)
 	copy(out, r.work)
-}
-
-// pairTotals fills out_j = Σ_k N_jk.
-func (r *Row) pairTotals(out []float64) {
-	out = out[:r.m]
-	clear(out)
-	for j := range r.m {
-		for k, s := range r.pairs[j*r.mp : j*r.mp+r.m] {
-			out[k] += s
-		}
-	}
 }
 
 // mean fills r.v with M v for any v, as a sum of terms: in a sum of increments, as plan.average takes

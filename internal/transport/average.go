@@ -180,9 +180,9 @@ func (r *Row) farColumn(j int, low float64) float64 {
 }
 
 // Duals fills f (n) and g (m) from h: g_j = ε h_j + Y_j² - 2δY_j and
-// f_i = ε(log a_i - log Z_i) + (X_i+δ)², δ = x̄ - ȳ, with the gauge Σ b_j g_j = 0. weighted
-// says that a was given; a sample of weight 0 has its f without the term ε log a_i.
-func (r *Row) Duals(f, g []float64, weighted bool) {
+// f_i = ε(log a_i - log Z_i) + (X_i+δ)², δ = x̄ - ȳ, with the gauge Σ b_j g_j = 0. A
+// sample of weight 0 has its f without the term ε log a_i.
+func (r *Row) Duals(f, g []float64) {
 	r.need(solved)
 	r.rows()
 	delta := r.xc - r.yc
@@ -201,20 +201,13 @@ func (r *Row) Duals(f, g []float64, weighted bool) {
 	} else {
 		kernel.Tops(rest, r.s, r.href, r.cy)
 	}
-	if weighted {
-		kernel.Log(r.gx, r.a)
-		for i, top := range rest {
-			logA := r.gx[i]
-			if r.a[i] == 0 {
-				logA = 0
-			}
-			rest[i] = logA - top - r.mid
+	kernel.Log(r.gx, r.a)
+	for i, top := range rest {
+		logA := r.gx[i]
+		if r.a[i] == 0 {
+			logA = 0
 		}
-	} else {
-		logA := elem.Log(r.a[0])
-		for i, top := range rest {
-			rest[i] = logA - top - r.mid
-		}
+		rest[i] = logA - top - r.mid
 	}
 	kernel.Log(f, r.z)
 	kernel.Potential(f, rest, r.cx, r.eps, delta, mean)

@@ -74,9 +74,7 @@ func (s *descent) ahead(r *dual) bool {
 		}
 		s.farthest = r.logResidual(r.h, s.Error)
 		if s.farthest > sinkhornFirst { // a Sinkhorn step always ascends, and lifts tiny b_j at once
-			for j := range r.h {
-				r.h[j] += r.logs[j]
-			}
+			add(r.h, r.logs)
 			r.pass(r.h)
 			s.Passes++
 			if s.Passes >= s.limit {
@@ -88,15 +86,10 @@ func (s *descent) ahead(r *dual) bool {
 			}
 			s.farthest = r.logResidual(r.h, s.Error)
 		}
-		d, sumC, sumR := r.dir, 0.0, 0.0
 		for j, c := range r.c {
-			d[j] = float64(c * r.logs[j])
-			sumR += d[j]
-			sumC += c
+			r.dir[j] = float64(c * r.logs[j])
 		}
-		for j, c := range r.c {
-			d[j] -= float64(sumR / sumC * c)
-		}
+		balance(r.dir, r.c)
 		return true
 	}
 }
@@ -110,9 +103,7 @@ func (s *descent) move(r *dual) {
 		copy(d, r.logs)
 		s.slope = r.slope(d)
 	}
-	for j, v := range r.h {
-		r.try[j] = v + d[j]
-	}
+	r.step(1)
 	// The next error is about the square of this one: the sweep is the last where that is below the goal.
 	r.sweep(r.try, s.Error*s.Error <= s.goal)
 	s.Passes++
@@ -130,17 +121,10 @@ func (s *descent) judge(r *dual) {
 	}
 	r.pass(r.h)
 	s.Passes++
-	for j := range d {
-		d[j] = r.b[j] - r.c[j]
-	}
-	balance(d, r.c)
-	r.newton(d)
-	slope := r.slope(d)
+	slope := r.aimUp()
 	t := damped(d)
 	for tries := 0; ; tries++ {
-		for j, v := range r.h {
-			r.try[j] = v + float64(t*d[j])
-		}
+		r.step(t)
 		r.pass(r.try)
 		s.Passes++
 		s1 := r.slope(d)
@@ -192,9 +176,7 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 				out.Passes += r.ascend(limit - 2 - out.Passes)
 			} else {
 				r.logResidual(r.h, 1)
-				for j := range r.h {
-					r.h[j] += r.logs[j]
-				}
+				add(r.h, r.logs)
 			}
 			r.ground(r.h)
 			r.pass(r.h)
@@ -214,25 +196,35 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 	return out
 }
 
+// aimUp fills dir with the direction of Newton's method of the proof in dual.go, and returns the slope of D
+// along it.
+func (r *dual) aimUp() (slope float64) {
+	for j, b := range r.b {
+		r.dir[j] = b - r.c[j]
+	}
+	balance(r.dir, r.c)
+	r.newton(r.dir)
+	return r.slope(r.dir)
+}
+
+// step fills try with the potentials t times dir from h.
+func (r *dual) step(t float64) {
+	for j, d := range r.dir {
+		r.try[j] = r.h[j] + float64(t*d)
+	}
+}
+
 // dampedStep takes h along the direction of Newton's method. It begins with the length that always raises D,
 // doubles it while D rises steeply there, and halves it once where D falls. It returns how many passes it
 // made: more than one only while they are fewer than most.
 func (r *dual) dampedStep(most int) (passes int) {
-	d := r.dir
-	for j := range d {
-		d[j] = r.b[j] - r.c[j]
-	}
-	balance(d, r.c)
-	r.newton(d)
-	before, t := r.slope(d), damped(d)
+	before, t := r.aimUp(), damped(r.dir)
 	slopeAt := func(t float64) float64 {
-		for j, v := range r.h {
-			r.try[j] = v + float64(t*d[j])
-		}
+		r.step(t)
 		r.ground(r.try)
 		r.pass(r.try)
 		passes++
-		return r.slope(d)
+		return r.slope(r.dir)
 	}
 	slope := slopeAt(t)
 	for t < 1 && slope > before/2 && passes < most {

@@ -65,12 +65,8 @@ func (r *Row) SortForward(out []float64, dir *Gradient) {
 		if rate != nil {
 			kernel.Multiply(by, by, rate)
 		}
-		r.differentiate(r.rho, func(lo, hi int, _ []float64) {
-			kernel.Weigh(r.v[lo:hi], by[lo:hi], r.z[lo:hi])
-		}, v)
-		for j, d := range r.rho {
-			out[j] += d
-		}
+		r.differentiate(r.rho, by, v)
+		add(out, r.rho)
 	}
 	moved(alpha, r.cy)
 	if dy != nil {
@@ -192,10 +188,7 @@ func (r *Row) move(s float64, dir *Gradient) (dh, dy []float64) {
 	clear(flow)
 	moved := func(by, rate, v []float64) { // by the level values v, of which a sample takes its rate
 		kernel.Multiply(by, r.a, rate)
-		r.differentiate(r.rho, func(lo, hi int,
-			_ []float64) {
-			kernel.Weigh(r.v[lo:hi], by[lo:hi], r.z[lo:hi])
-		}, v)
+		r.differentiate(r.rho, by, v)
 		for j := range m {
 			for k := range m {
 				flow[j*r.mp+k] += float64((v[j] - v[k]) * r.pairs[j*r.mp+k])

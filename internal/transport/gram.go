@@ -44,12 +44,13 @@ func (r *gram) sweep(h []float64, last bool) {
 	r.aim(h)
 	r.want.had, r.sums = last && r.want.t != nil, true
 	weights := func(lo, hi int, e []float64) {
+		z := r.z[lo:hi]
 		if r.want.had {
-			kernel.Average(r.want.t[lo:hi], e, r.w, r.z[lo:hi], r.want.q[0], r.inc)
-			kernel.Weigh(r.v[lo:hi], r.a[lo:hi], r.z[lo:hi])
+			kernel.Average(r.want.t[lo:hi], e, r.w, z, r.want.q[0], r.inc)
 		} else {
-			kernel.RowWeights(r.z[lo:hi], e, r.w, r.v[lo:hi], r.a[lo:hi])
+			kernel.RowSums(z, e, r.w)
 		}
+		kernel.Weigh(r.v[lo:hi], r.a[lo:hi], z)
 	}
 	if r.want.had {
 		r.increments(r.want.q)
@@ -125,17 +126,19 @@ func (r *gram) moments(mu []float64, weights func(lo, hi int, e []float64)) {
 // triangles fills g with Σ_i v_i Z_i² M_ij M_ik by its triangle, and total with its column sums.
 // weights fills v, a tile at a time.
 func (r *gram) triangles(g, total []float64, weights func(lo, hi int, e []float64)) {
-	m, mp := r.m, r.mp
 	r.tiles(func(lo, hi int, e []float64) {
 		weights(lo, hi, e)
 		r.triangle(g, lo, hi, e)
 	})
 	r.weigh(g)
-	clear(total)
-	for j := range m {
-		for k, t := range g[j*mp : j*mp+m] {
-			total[k] += t
-		}
+	r.totals(total, g)
+}
+
+// totals fills to_k = Σ_j g_jk.
+func (r *gram) totals(to, g []float64) {
+	clear(to)
+	for j := range r.m {
+		add(to, g[j*r.mp:j*r.mp+r.m])
 	}
 }
 

@@ -9,6 +9,7 @@ package transport
 
 import (
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -155,10 +156,7 @@ func (r *plan) logColumn(h []float64, j int) (logs []float64, top float64) {
 
 // LogSum returns log Σ exp t.
 func LogSum(t []float64) float64 {
-	top := t[0]
-	for _, v := range t {
-		top = max(top, v)
-	}
+	top := slices.Max(t)
 	if math.IsInf(top, 0) {
 		return top
 	}

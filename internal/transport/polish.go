@@ -55,9 +55,7 @@ func (r *dual) polish(given, targets []float64, out Outcome, most int) Outcome {
 		r.newton(d)
 		clip(d)
 		copy(r.best, r.h)
-		for j := range d {
-			r.h[j] += d[j]
-		}
+		add(r.h, d)
 		r.pass(r.h)
 		out.Passes++
 		if rel := r.relative(); rel > max(2*out.Error, r.roundingFloor()) { // no better: as it was

@@ -11,6 +11,7 @@ package transport
 
 import (
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -196,23 +197,28 @@ func (r *samples) setWeights(a []float64, observed []bool) {
 	}
 }
 
-// setSamples takes x, and squashes it by the squash that has been set.
+// setSamples takes x, squashes it by the squash that has been set, and centres it.
 func (r *samples) setSamples(x []float64) {
+	r.squashSamples(x)
+	r.center(elem.Middle(r.extent[0], r.extent[1]))
+}
+
+// squashSamples takes x, and squashes it.
+func (r *samples) squashSamples(x []float64) {
 	n := r.n
 	copy(r.x, x)
 	r.squash.Apply(r.xs[:n], x)
 	for i := n; i < r.np; i++ {
 		r.x[i], r.xs[i] = r.x[0], r.xs[0]
 	}
-	r.center()
+	kernel.Extent(&r.extent, r.xs)
+	r.ordered = false
 }
 
-// center fills X.
-func (r *samples) center() {
-	kernel.Extent(&r.extent, r.xs)
-	r.xc = elem.Middle(r.extent[0], r.extent[1])
-	kernel.Shift(r.cx, r.xs, r.xc)
-	r.ordered = false
+// center takes x̄, and fills X.
+func (r *samples) center(at float64) {
+	r.xc = at
+	kernel.Shift(r.cx, r.xs, at)
 }
 
 // setEpsilon takes ε > 0, after X.
@@ -243,8 +249,7 @@ func (r *problem) recenter() {
 			break
 		}
 	}
-	r.xc = r.xs[median]
-	kernel.Shift(r.cx, r.xs, r.xc)
+	r.center(r.xs[median])
 	r.steep, r.rooted = kernel.Slopes(r.s, r.cx, r.eps), false
 	below, r.anchor = 0, r.m-1
 	for j, b := range r.b {
@@ -332,11 +337,7 @@ const LeastWeight = 1e-290
 
 // Softmax fills b_j = exp f_j / Σ exp f, none of which is below [LeastWeight].
 func Softmax(b, f []float64) {
-	top := f[0]
-	for _, v := range f {
-		top = max(top, v)
-	}
-	kernel.Shift(b, f, top)
+	kernel.Shift(b, f, slices.Max(f))
 	kernel.Exp(b, b)
 	sum := 0.0
 	for j, v := range b {

@@ -181,17 +181,10 @@ func (p Potentials) Curve(cut, rate, y []float64, eps float64) {
 // Evaluate makes M of n new samples at the potentials of an earlier solve onto the grid on [0,1].
 // Averages can be taken after it, but no adjoints.
 func (r *Row) Evaluate(x []float64, p Potentials, eps float64) {
-	n := r.n
 	r.setTargets(nil)
-	copy(r.x, x)
-	r.squash, r.observed, r.xc = p.Squash, nil, p.Center
-	r.squash.Apply(r.xs[:n], x)
-	for i := n; i < r.np; i++ {
-		r.x[i], r.xs[i] = r.x[0], r.xs[0]
-	}
-	kernel.Shift(r.cx, r.xs, r.xc)
-	kernel.Extent(&r.extent, r.xs)
-	r.ordered = false
+	r.squash, r.observed = p.Squash, nil
+	r.squashSamples(x)
+	r.center(p.Center)
 	r.setEpsilon(eps)
 	r.forget()
 	copy(r.h, p.H)

@@ -100,7 +100,7 @@ func TestReuse(t *testing.T) {
 			r.GradB(take(m))
 			r.GradLogits(take(m))
 			r.QuantileForward(take(kernel.Pad(n))[:n], q, &dir)
-			r.Duals(take(n), take(m), true)
+			r.Duals(take(n), take(m))
 			g := NewGradient(n, m)
 			r.QuantileAdjoint(&g, q, back.Z[:n])
 			v = append(v, g.X, g.A, g.B, g.Y, g.Q)

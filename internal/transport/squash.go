@@ -57,10 +57,10 @@ type Squash struct {
 // NewSquash returns the squash of x for a kind: the moments are those of the observed entries
 // (observed nil: of all). scratch is as long as x, or nil where all are observed.
 func NewSquash(kind Kind, x []float64, observed []bool, scratch []float64) Squash {
-	if kind == None {
-		return Squash{Kind: None}
-	}
 	q := Squash{Kind: kind}
+	if kind == None {
+		return q
+	}
 	if observed != nil {
 		seen := scratch[:0]
 		for i, v := range x {
@@ -129,6 +129,9 @@ func WeightedSquash(kind Kind, x, weights []float64) Squash {
 	return q
 }
 
+// score is how x is standardised, for loops.
+func (q *Squash) score() *kernel.Score { return &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std} }
+
 // z returns the z-score of x.
 func (q *Squash) z(x float64) float64 { return ((x - q.Ref) - q.Shift) / q.Std }
 
@@ -154,7 +157,7 @@ func (q *Squash) Apply(to, x []float64) {
 			to[i] = elem.Atan(q.z(v))
 		}
 	default:
-		kernel.Logistic(to, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}, q.Kind.rate())
+		kernel.Logistic(to, x, q.score(), q.Kind.rate())
 	}
 }
 
@@ -255,7 +258,7 @@ func (q *Squash) backward(g, sq, x []float64, observed []bool, weights []float64
 			sums[1] += float64(w * z)
 		}
 	} else {
-		kernel.LogisticBack(&sums, g, sq, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std},
+		kernel.LogisticBack(&sums, g, sq, x, q.score(),
 			q.Kind.rate())
 	}
 	if weights != nil {
@@ -270,7 +273,7 @@ func (q *Squash) backward(g, sq, x []float64, observed []bool, weights []float64
 			n--
 		}
 	}
-	kernel.ScoreBack(g, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}, sums[0]/float64(n),
+	kernel.ScoreBack(g, x, q.score(), sums[0]/float64(n),
 		sums[1]/float64(n))
 	for i, o := range observed {
 		if !o {

@@ -84,9 +84,7 @@ func (r *dual) fast(tol, goal float64, maxPasses int, ws *Warm) Outcome {
 	}
 	copy(tau, start)
 	if ws != nil && ws.Valid {
-		for J := range tau {
-			tau[J] += ws.Offset[J]
-		}
+		add(tau, ws.Offset)
 	}
 	r.fromThresholds(r.h, tau)
 	if condensed && r.solveQuadrature() && ws != nil && r.quadratureError() <= tol && r.takeQuadrature() {
