@@ -30,27 +30,21 @@ func curve4_g(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 		var d [Lanes]float64
 		for i := range 4 {
 			at := i*np + j
-			curveBlock(&d, r[at:], q[at:], w[at:], x[i*stride+j:], low)
+			r, q, w := (*[Lanes]float64)(r[at:]), (*[Lanes]float64)(q[at:]), (*[Lanes]float64)(w[at:])
+			x := (*[Lanes]float64)(x[i*stride+j:])
+			for l := range d {
+				v, y := w[l], x[l]
+				d[l] += v - y
+				v = 1 / atLeast(v, low)
+				y *= v
+				w[l], r[l], q[l] = v, y, y*v
+			}
 		}
 		for l, v := range d {
 			s[l] += v
 		}
 	}
 	return Reduce(&s)
-}
-
-// curveBlock is [curve_g] for a block, whose differences it adds to s.
-func curveBlock(s *[Lanes]float64, r, q, w, x []float64, low float64) {
-	r, q, w, x = r[:8:8], q[:8:8], w[:8:8], x[:8:8]
-	for l := range s {
-		v, y := w[l], x[l]
-		s[l] += v - y
-		v = 1 / atLeast(v, low)
-		w[l] = v
-		v1 := y * v
-		r[l] = v1
-		q[l] = v1 * v
-	}
 }
 
 func stretch_g(c2, c3, rho, w, d, x []float64, low float64) {

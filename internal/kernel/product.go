@@ -121,27 +121,24 @@ func dots4_g(g, v, r []float64) {
 
 func accumulate4_g(acc, u, r []float64) {
 	k, np := len(u)/4, len(r)/4
-	r0, r1, r2, r3 := r[:np], r[np:2*np], r[2*np:3*np], r[3*np:4*np]
 	for c := range k {
-		a := acc[c*np : (c+1)*np]
-		x, y, z, w := r0[:len(a)], r1[:len(a)], r2[:len(a)], r3[:len(a)]
-		u0, u1, u2, u3 := u[c], u[k+c], u[2*k+c], u[3*k+c]
-		for j := range a {
-			a[j] = a[j] + float64(u0*x[j]) + float64(u1*y[j]) + float64(u2*z[j]) + float64(u3*w[j])
-		}
+		fourRows(acc[c*np:(c+1)*np], r, np, u[c], u[k+c], u[2*k+c], u[3*k+c])
 	}
 }
 
 func accumulateLower_g(acc, u, r []float64, first, rows int) {
 	np := len(r) / 4
-	r0, r1, r2, r3 := r[:np], r[np:2*np], r[2*np:3*np], r[3*np:4*np]
 	for c := range rows {
-		a := acc[c*np:][:(first+c)&^(Lanes-1)+Lanes]
-		x, y, z, w := r0[:len(a)], r1[:len(a)], r2[:len(a)], r3[:len(a)]
-		u0, u1, u2, u3 := u[c], u[np+c], u[2*np+c], u[3*np+c]
-		for j := range a {
-			a[j] = a[j] + float64(u0*x[j]) + float64(u1*y[j]) + float64(u2*z[j]) + float64(u3*w[j])
-		}
+		fourRows(acc[c*np:][:(first+c)&^(Lanes-1)+Lanes], r, np, u[c], u[np+c], u[2*np+c], u[3*np+c])
+	}
+}
+
+// fourRows adds to a the four rows of r, np numbers each, times numbers of their own.
+func fourRows(a, r []float64, np int, u0, u1, u2, u3 float64) {
+	n := len(a)
+	x, y, z, w := r[:n], r[np:][:n], r[2*np:][:n], r[3*np:][:n]
+	for j := range a {
+		a[j] = a[j] + float64(u0*x[j]) + float64(u1*y[j]) + float64(u2*z[j]) + float64(u3*w[j])
 	}
 }
 
