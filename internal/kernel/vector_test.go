@@ -168,20 +168,14 @@ func TestVectorPlan(t *testing.T) {
 					pos(np), pos(np*m), pos(m), steep(pos(np)), pos(np))
 				compare(t, "average", does(func(v vectors) { Average(v[0], v[1], v[2], v[3], 0.3, v[4]) }),
 					pos(np), pos(np*m), pos(m), pos(np), any(m-1))
-				compare(t, "covarianceOwn", does(func(v vectors) {
-					CovarianceOwn(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6],
-						Lam: v[7], Y: v[8], Own: v[9]})
-				}), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m), any(np))
-				compare(t, "covariance", does(func(v vectors) {
-					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6],
-						Lam: v[7], Y: v[8]})
-				}), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m))
-				compare(t, "covariances", does(func(v vectors) {
-					Covariances(&Cov{Out: v[0], Mean: v[1], Logs: v[2], E: v[3], W: v[4], Z: v[5], Zeta: v[6],
-						A: v[7], S: v[8],
-						V: v[9], Lam: v[10], H: v[11], Y: v[12]})
-				}), pos(np), pos(np), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m),
-					any(m), any(m), any(m))
+				for at, f := range []func(*Cov){Covariance, CovarianceOwn, Covariances} {
+					compare(t, []string{"covariance", "covarianceOwn", "covariances"}[at],
+						does(func(v vectors) {
+							f(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6],
+								Lam: v[7], Y: v[8], Own: v[9], Mean: v[10], Logs: v[11], S: v[12], H: v[13]})
+						}), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m),
+						any(np), pos(np), pos(np), any(np), any(m))
+				}
 				compare(t, "powersOf", does(func(v vectors) { PowersOf(v[0], v[1], v[2], m) }), pos(np*m),
 					pos(np), pos(np))
 				whole, apart, x := make([]float64, np*m), make([]float64, np*m), any(np)
@@ -332,14 +326,11 @@ func TestVectorProduct(t *testing.T) {
 					at[k/2] = at[0]
 					for stride := np; stride < np+10; stride += 9 {
 						w, r := any(k), any(k*stride)
-						compare(t, "accumulateFrom",
-							does(func(v vectors) {
-								AccumulateFrom(v[0], v[1], v[2], v[3], at[:k/2],
-									stride)
-							}), any(np), any(np), w, r)
-						compare(t, "accumulateFrom",
-							does(func(v vectors) { AccumulateFrom(v[0], v[1], v[2], v[3], at, stride) }),
-							any(np), any(np), w, r)
+						for _, at := range [][]uint32{at[:k/2], at} {
+							compare(t, "accumulateFrom",
+								does(func(v vectors) { AccumulateFrom(v[0], v[1], v[2], v[3], at, stride) }),
+								any(np), any(np), w, r)
+						}
 					}
 				}
 				if k > 0 && k <= np {
@@ -411,7 +402,7 @@ var awkward = []float64{
 
 func TestVectorElementary(t *testing.T) {
 	levels(t, func(t *testing.T) {
-		r := random.Split(3, 3)
+		r, score := random.Split(3, 3), &Score{0.3, -1, 2.5}
 		for n := 0; n <= 99; n++ {
 			x := make([]float64, n)
 			for i := range x {
@@ -425,11 +416,11 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "exp in place", does(func(v vectors) { Exp(v[0], v[0]) }), x)
 			compare(t, "log in place", does(func(v vectors) { Log(v[0], v[0]) }), x)
 			compare(t, "logistic", does(func(v vectors) {
-				Logistic(v[0], v[1], &Score{0.3, -1, 2.5},
+				Logistic(v[0], v[1], score,
 					1.8)
 			}), pos, x)
 			compare(t, "logistic in place",
-				does(func(v vectors) { Logistic(v[0], v[0], &Score{0.3, -1, 2.5}, 1.8) }), y)
+				does(func(v vectors) { Logistic(v[0], v[0], score, 1.8) }), y)
 			compare(t, "divide", of3(Divide), pos, y,
 				x)
 			compare(t, "rotate", does(func(v vectors) { Rotate(v[0], v[1], 0.8, -0.6) }), y,
@@ -470,11 +461,11 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "squares", func(v vectors) float64 { return Squares(v[0], -3, 7, 0.1) }, y)
 			compare(t, "logisticBack", func(v vectors) float64 {
 				var to [2]float64
-				LogisticBack(&to, v[0], v[1], v[2], &Score{0.3, -1, 2.5}, 1.8)
+				LogisticBack(&to, v[0], v[1], v[2], score, 1.8)
 				return to[0] + 1e-3*to[1]
 			}, y, pos, numbers(&r, n, false))
 			compare(t, "scoreBack", does(func(v vectors) {
-				ScoreBack(v[0], v[1], &Score{0.3, -1, 2.5},
+				ScoreBack(v[0], v[1], score,
 					0.1, -0.2)
 			}), y, pos)
 			if n >= 8 {
@@ -508,6 +499,20 @@ func TestVectorElementary(t *testing.T) {
 			n = 1 << 21
 		}
 		x, got := make([]float64, 1024), make([]float64, 1024)
+		check := func(x []float64) {
+			for _, f := range []struct {
+				name   string
+				kernel func(to, x []float64)
+				one    func(x float64) float64
+			}{{"exp", Exp, elem.Exp}, {"log", Log, elem.Log}} {
+				f.kernel(got[:len(x)], x)
+				for i, v := range x {
+					if g, w := math.Float64bits(got[i]), math.Float64bits(f.one(v)); g != w {
+						t.Fatalf("%s(%v) = %v (%x), want %v (%x)", f.name, v, got[i], g, f.one(v), w)
+					}
+				}
+			}
+		}
 		for range n / len(x) {
 			for i := range x {
 				switch u := r.Uint64(); i % 4 {
@@ -521,31 +526,9 @@ func TestVectorElementary(t *testing.T) {
 					x[i] = (r.Float64() - 0.5) * 4
 				}
 			}
-			Exp(got, x)
-			for i, v := range x {
-				if want := elem.Exp(v); math.Float64bits(got[i]) != math.Float64bits(want) {
-					t.Fatalf("exp(%v) = %v, want %v", v, got[i], want)
-				}
-			}
-			Log(got, x)
-			for i, v := range x {
-				if want := elem.Log(v); math.Float64bits(got[i]) != math.Float64bits(want) {
-					t.Fatalf("log(%v) = %v, want %v", v, got[i], want)
-				}
-			}
+			check(x)
 		}
-		Exp(got[:len(awkward)], awkward)
-		for i, v := range awkward {
-			if want := elem.Exp(v); math.Float64bits(got[i]) != math.Float64bits(want) {
-				t.Fatalf("exp(%v) = %x, want %x", v, math.Float64bits(got[i]), math.Float64bits(want))
-			}
-		}
-		Log(got[:len(awkward)], awkward)
-		for i, v := range awkward {
-			if want := elem.Log(v); math.Float64bits(got[i]) != math.Float64bits(want) {
-				t.Fatalf("log(%v) = %x, want %x", v, math.Float64bits(got[i]), math.Float64bits(want))
-			}
-		}
+		check(awkward)
 	})
 }
 
@@ -659,18 +642,20 @@ func TestVectorAt(t *testing.T) {
 // TestVectorLaplacian compares assembly with the loops in Go bit for bit; what is on and
 // above the diagonal, and in the padding, is NaN, which must not get through.
 func TestVectorLaplacian(t *testing.T) {
-	defer func(l int) { level = l }(level)
-	for l := Portable + 1; l <= highest; l++ {
+	levels(t, func(t *testing.T) {
 		for m := 1; m <= 71; m++ {
 			m := m
 			if m == 71 { // rows that are further apart
 				m = 128
 			}
 			r := random.Split(11, m)
-			p, stride := Pad(m), LaplacianStride(m)
-			w, floor, rhs := make([]float64, m*stride), make([]float64, m), make([]float64, m, p)
+			p, stride, room := Pad(m), LaplacianStride(m), LaplacianRoom(m)
+			w, floor, rhs := make([]float64, m*stride), make([]float64, m), make([]float64, p)
 			for i := range w {
 				w[i] = math.NaN()
+			}
+			for i := range rhs {
+				rhs[i] = math.NaN()
 			}
 			for i := range m {
 				for j := range i {
@@ -681,36 +666,21 @@ func TestVectorLaplacian(t *testing.T) {
 				}
 				floor[i], rhs[i] = 1e-15, r.Float64()-0.5
 			}
-			for i := m; i < p; i++ {
-				rhs[:p][i] = math.NaN()
-			}
-			run := func(l int) (f, d, x []float64) {
-				level = l
-				f, d, x = append([]float64{}, w...), make([]float64, m), append([]float64{}, rhs[:p]...)[:m]
-				room := LaplacianRoom(m)
-				work := make([]float64, room+2)
-				work[room], work[room+1] = 3, 4
-				FactorLaplacian(f, d, floor, work[:room], nil)
-				SolveLaplacian(f, d, x)
-				if work[room] != 3 || work[room+1] != 4 {
-					t.Fatal("written beyond the scratch")
+			compare(t, "laplacian", does(func(v vectors) {
+				w, d, x, work := v[0], v[1], v[2], v[3]
+				FactorLaplacian(w, d, floor, work, nil)
+				SolveLaplacian(w, d, x[:m])
+				clear(work) // what is free
+				clear(x[m:])
+				for i := range m {
+					clear(w[i*stride+i : (i+1)*stride])
 				}
-				return f, d, x
-			}
-			f0, d0, x0 := run(Portable)
-			f1, d1, x1 := run(l)
-			same := func(what string, a, b float64) {
-				if math.Float64bits(a) != math.Float64bits(b) || a != a {
-					t.Fatalf("level %d, m = %d: %s is %v, want %v", l, m, what, b, a)
+				for i, v := range slices.Concat(w, d, x) {
+					if v != v {
+						t.Fatalf("m = %d: number %d is none", m, i)
+					}
 				}
-			}
-			for i := range m {
-				same("d", d0[i], d1[i])
-				same("x", x0[i], x1[i])
-				for j := range i {
-					same("l", f0[i*stride+j], f1[i*stride+j])
-				}
-			}
+			}), w, make([]float64, m), rhs, make([]float64, room))
 		}
-	}
+	})
 }
