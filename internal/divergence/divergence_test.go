@@ -260,16 +260,13 @@ func TestDifferentiate(t *testing.T) {
 			h := 1e-4 * at
 			scale := expected[i] * (1 + x/at)
 			closeTo(t, "slope", slope[i], (value[i+1]-value[i-1])/(2*h), 1e-6*scale*at)
-			closeTo(t, "expected", expected[i], l.expectedAt(at), 1e-12*expected[i])
+			closeTo(t, "expected", expected[i], math.Pow(at, float64(l)-2), 1e-12*expected[i])
 			closeTo(t, "curvature", curvature[i], (slope[i+1]-slope[i-1])/(2*h), 1e-6*scale)
 			split := psi[i+1] - psi[i-1] - x*(phi[i+1]-phi[i-1])
 			closeTo(t, "ψ - xφ", split/(2*h), slope[i], 1e-6*scale*at)
 		}
 	}
 }
-
-// expectedAt is t^{β-2}.
-func (l Loss) expectedAt(t float64) float64 { return math.Pow(t, float64(l)-2) }
 
 func closeTo(t *testing.T, what string, got, want, by float64) {
 	t.Helper()

@@ -225,16 +225,8 @@ func TestCondensedThenEvaluated(t *testing.T) {
 	other, _ := manySamples(&src, n)
 	r.Evaluate(other[:n], at, 1e-3)
 	const low = 1e-9
-	want, got := make([]float64, m), make([]float64, m)
-	r.EachSample(func(i int, plan []float64) {
-		mean := 0.0
-		for j, share := range plan {
-			mean += share * q[j]
-		}
-		for j, share := range plan {
-			want[j] += x[i] / max(mean, low) * share
-		}
-	})
+	got := make([]float64, m)
+	want, _ := ratioColumns(r, x, q, 0, low)
 	r.Gather(x, false)
 	r.RatioColumns(got, q, 0, low)
 	for j := range got {
@@ -268,16 +260,8 @@ func TestCondensedFar(t *testing.T) {
 	}
 	r.pass(r.h)
 	const low = 1e-9
-	want, got := make([]float64, m), make([]float64, m)
-	r.EachSample(func(i int, plan []float64) {
-		mean := 0.0
-		for j, share := range plan {
-			mean += share * q[j]
-		}
-		for j, share := range plan {
-			want[j] += x[i] / max(mean, low) * share
-		}
-	})
+	got := make([]float64, m)
+	want, _ := ratioColumns(r, x, q, 0, low)
 	r.Gather(x, false)
 	if slices.Equal(r.gathered.w, r.w) {
 		t.Fatal("the points have the units of the row")

@@ -394,6 +394,22 @@ func TestSlopes(t *testing.T) {
 	}
 }
 
+// ratioColumns is what RatioColumns says of x, in the unit 1, by the plan that EachSample tells.
+func ratioColumns(r *Row, x, q []float64, s, low float64) (sums []float64, along float64) {
+	sums = make([]float64, len(q))
+	r.EachSample(func(i int, plan []float64) {
+		mean := s * r.x[i]
+		for j, share := range plan {
+			mean += share * q[j]
+		}
+		for j, share := range plan {
+			sums[j] += x[i] / max(mean, low) * share
+		}
+		along += r.x[i] * x[i] / max(mean, low)
+	})
+	return sums, along
+}
+
 // TestRatioColumns: Σ_i x_i/max(T_i, low) M_ij by the averages and the plan that EachSample tells, T with and
 // without a line, and Σ_i w_i x_i/max(T_i, low) of a line.
 func TestRatioColumns(t *testing.T) {
@@ -419,19 +435,8 @@ func TestRatioColumns(t *testing.T) {
 		for i := range x[:n] {
 			x[i] = max(src.Float64()-0.2, 0)
 		}
-		low, want := 0.3*src.Float64(), make([]float64, m)
-		along := 0.0
-		r.EachSample(func(i int, plan []float64) {
-			mean := s * p.X[i]
-			for j, share := range plan {
-				mean += share * q[j]
-			}
-			for j, share := range plan {
-				want[j] += x[i] / max(mean, low) * share
-			}
-			along += p.X[i] * x[i] / max(mean, low)
-		})
-		got := make([]float64, m)
+		low, got := 0.3*src.Float64(), make([]float64, m)
+		want, along := ratioColumns(&r, x, q, s, low)
 		r.Gather(x, s > 0)
 		if got := r.RatioColumns(got, q, s, low); s > 0 && !(math.Abs(got-along) <= 1e-12*along) {
 			t.Fatalf("trial %d: along the line %v, want %v", trial, got, along)
