@@ -2,20 +2,7 @@ package main
 
 // Exponential and logarithm, operation for operation those of internal/elem.
 
-// pow16 and pow16lo are 2^(j/16), rounded and the rest.
-var pow16 = []uint64{
-	0x3ff0000000000000, 0x3ff0b5586cf9890f, 0x3ff172b83c7d517b, 0x3ff2387a6e756238,
-	0x3ff306fe0a31b715, 0x3ff3dea64c123422, 0x3ff4bfdad5362a27, 0x3ff5ab07dd485429,
-	0x3ff6a09e667f3bcd, 0x3ff7a11473eb0187, 0x3ff8ace5422aa0db, 0x3ff9c49182a3f090,
-	0x3ffae89f995ad3ad, 0x3ffc199bdd85529c, 0x3ffd5818dcfba487, 0x3ffea4afa2a490da,
-}
-
-var pow16lo = []float64{
-	0, 8.551889705537965e-17, -3.046782079812471e-17, 8.912812676025408e-17,
-	3.982015231465646e-17, 4.658027591836937e-17, 2.5382502794888315e-17, 7.70094837980299e-17,
-	-9.667293313452913e-17, -3.483994556892796e-17, 7.949834809697621e-17, 2.4707192569797888e-17,
-	8.199010020581497e-17, 2.960140695448873e-17, 3.283107224245627e-17, -1.0619946056195963e-16,
-}
+import "github.com/quantmf/quantmf/internal/elem"
 
 // eachWithTheOther has pairs of both parts of a table, so that one load brings them.
 func eachWithTheOther(hi, lo []uint64) (words []uint64) {
@@ -28,11 +15,11 @@ func eachWithTheOther(hi, lo []uint64) (words []uint64) {
 // expReady brings what exp looks up into registers, the address of its table into R11. R12 is scratch of
 // AVX2.
 func (f *Func) expReady() {
-	lo := make([]uint64, len(pow16lo))
-	for i, v := range pow16lo {
+	lo := make([]uint64, len(elem.Pow16Lo))
+	for i, v := range elem.Pow16Lo {
 		lo[i] = bits(v)
 	}
-	f.tableR(R11, pick(f, "pow16", "pow16pairs", "pow16"), f.powers(pow16, lo))
+	f.tableR(R11, pick(f, "pow16", "pow16pairs", "pow16"), f.powers(elem.Pow16[:], lo))
 	if f.powersReady != nil {
 		f.powersReady(R11)
 	}

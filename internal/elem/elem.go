@@ -21,16 +21,16 @@ const (
 	ln2lo16  = 4.650385693757748e-12
 )
 
-// pow16[j] = bits of 2^(j/16).
-var pow16 = [16]uint64{
+// Pow16[j] = bits of 2^(j/16). Loops in assembly have this table, too.
+var Pow16 = [16]uint64{
 	0x3ff0000000000000, 0x3ff0b5586cf9890f, 0x3ff172b83c7d517b, 0x3ff2387a6e756238,
 	0x3ff306fe0a31b715, 0x3ff3dea64c123422, 0x3ff4bfdad5362a27, 0x3ff5ab07dd485429,
 	0x3ff6a09e667f3bcd, 0x3ff7a11473eb0187, 0x3ff8ace5422aa0db, 0x3ff9c49182a3f090,
 	0x3ffae89f995ad3ad, 0x3ffc199bdd85529c, 0x3ffd5818dcfba487, 0x3ffea4afa2a490da,
 }
 
-// pow16lo[j] = 2^(j/16) less the number that pow16[j] is.
-var pow16lo = [16]float64{
+// Pow16Lo[j] = 2^(j/16) less the number that Pow16[j] is.
+var Pow16Lo = [16]float64{
 	0, 8.551889705537965e-17, -3.046782079812471e-17, 8.912812676025408e-17,
 	3.982015231465646e-17, 4.658027591836937e-17, 2.5382502794888315e-17, 7.70094837980299e-17,
 	-9.667293313452913e-17, -3.483994556892796e-17, 7.949834809697621e-17, 2.4707192569797888e-17,
@@ -68,13 +68,12 @@ func Exp(x float64) float64 {
 	p = 0.5000000000000006 + float64(r*p)
 	p = r + float64(r2*p)
 	e := k >> 4
+	s := math.Float64frombits(Pow16[k&15])
+	v := s + (Pow16Lo[k&15] + float64(s*p))
 	if x > 709 { // 2^e may not be representable: scale in two steps
-		e--
-		s := math.Float64frombits(pow16[k&15])
-		return float64((s+(pow16lo[k&15]+float64(s*p)))*math.Float64frombits((e+1023)<<52)) * 2
+		return float64(v*math.Float64frombits((e+1022)<<52)) * 2
 	}
-	s := math.Float64frombits(pow16[k&15])
-	return float64((s + (pow16lo[k&15] + float64(s*p))) * math.Float64frombits((e+1023)<<52))
+	return float64(v * math.Float64frombits((e+1023)<<52))
 }
 
 const (

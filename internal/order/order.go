@@ -45,7 +45,7 @@ func (s *Sorter) Sort(perm []int32, x []float64) {
 // Mend sorts perm, which holds the indices of x in any order, by x. It is fast where perm is
 // nearly in order.
 func (s *Sorter) Mend(perm []int32, x []float64) {
-	if !mend(perm, x, fewMoves) {
+	if !mend(perm, x) {
 		s.merge(perm, x)
 	}
 }
@@ -93,8 +93,8 @@ func (s *Sorter) merge(perm []int32, x []float64) {
 }
 
 // mend sorts perm by insertion; it returns false, with perm part sorted, where entries take
-// more moves in the mean than allowed.
-func mend(perm []int32, x []float64, allowed int) bool {
+// more than a few moves in the mean.
+func mend(perm []int32, x []float64) bool {
 	if len(perm) == 0 {
 		return true
 	}
@@ -112,7 +112,7 @@ func mend(perm []int32, x []float64, allowed int) bool {
 		}
 		perm[k] = p
 		moves += i - k
-		if moves > allowed*(i+9) && i < len(perm)-1 {
+		if moves > fewMoves*(i+9) && i < len(perm)-1 {
 			return false
 		}
 	}
