@@ -159,18 +159,12 @@ func neonTable(f *Func) Table {
 	table.compare = func(m Mask, a Vec, cmp Cmp, b Operand) {
 		var in instruction
 		y, x, to := f.operand(&in, b), f.vec(a), f.vec(m.v)
-		switch cmp {
-		case less, notLess:
-			in.word("FCMGT", to, y, x)
-		case greater:
-			in.word("FCMGT", to, x, y)
-		case atLeast:
-			in.word("FCMGE", to, x, y)
-		case notAtMost:
-			in.word("FCMGE", to, y, x)
-		case equal, unordered: // unordered: of a number with itself
-			in.word("FCMEQ", to, x, y)
+		if cmp == less || cmp == notLess || cmp == notAtMost {
+			x, y = y, x
 		}
+		op := [...]string{less: "FCMGT", notLess: "FCMGT", greater: "FCMGT", atLeast: "FCMGE",
+			notAtMost: "FCMGE", equal: "FCMEQ", unordered: "FCMEQ"}[cmp] // unordered: of a number with itself
+		in.word(op, to, x, y)
 		if cmp == notLess || cmp == notAtMost || cmp == unordered {
 			in.word("MVN", to, to, -1)
 		}

@@ -66,11 +66,11 @@ func WideExp(v float64) Wide {
 	v = min(max(v, -farthest), farthest)
 	w, step := Wide{1, 0}, math.Copysign(piece, v)
 	if math.Abs(v) >= piece {
-		by := Wide{elem.Exp(step), 0}.normal()
+		by := WideOf(elem.Exp(step))
 		for math.Abs(v) >= piece {
 			v -= step
 			w = w.Times(by)
 		}
 	}
-	return w.Times(Wide{elem.Exp(v), 0}.normal())
+	return w.Times(WideOf(elem.Exp(v)))
 }

@@ -13,7 +13,7 @@ func TestWide(t *testing.T) {
 	r := random.Split(72, 0)
 	for range 100000 {
 		a, b := math.Exp(200*normal(&r)/3), math.Exp(200*normal(&r)/3)
-		v, w := Wide{a, 0}.normal(), Wide{b, 0}.normal()
+		v, w := WideOf(a), WideOf(b)
 		if got, want := v.Times(w).Float(), a*b; got != want {
 			t.Fatalf("%v·%v = %v, want %v", a, b, got, want)
 		}
