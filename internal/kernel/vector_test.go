@@ -592,6 +592,17 @@ func TestVectorColumns(t *testing.T) {
 	})
 }
 
+// someOf are count different numbers below n in their order.
+func someOf(r *random.Source, n, count int) []uint32 {
+	var all []uint32
+	for j := range n {
+		if left := n - j; r.IntN(left) < count-len(all) {
+			all = append(all, uint32(j))
+		}
+	}
+	return all
+}
+
 func TestVectorAt(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		for k := Lanes; k <= 5*Lanes; k += Lanes {
