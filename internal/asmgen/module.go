@@ -37,7 +37,7 @@ type wasmFunction struct {
 	name   string
 	params []word // of the arguments that it uses, "tables" first if it uses them
 	types  []byte
-	result bool
+	result []byte // its type, if it has one
 	code   []byte
 }
 
@@ -117,8 +117,11 @@ func (w *module) function(k kernel, file *File, text string) wasmFunction {
 	}
 
 	// Arguments that are used, then locals.
-	out := wasmFunction{name: k.name, result: k.returns()}
-	locals, kinds := []string{}, map[string]byte{}
+	out := wasmFunction{name: k.name}
+	if k.returns() {
+		out.result = []byte{typeF64}
+	}
+	var locals []string
 	used := func(what, name string) bool { return slices.Contains(all, what+" "+name) }
 	param := func(w word) {
 		kind := byte(typeI32)
@@ -136,30 +139,15 @@ func (w *module) function(k kernel, file *File, text string) wasmFunction {
 			param(word)
 		}
 	}
-	var constants []string
 	for _, s := range all {
-		name := ""
-		kind := byte(typeV128)
-		what, operand, _ := strings.Cut(s, " ")
-		switch {
-		case what == "constant":
-			name = "constant " + operand
-			if !slices.Contains(locals, name) {
-				constants = append(constants, operand)
-			}
-		case strings.HasPrefix(what, "local."):
-			name = operand
-			if name == "ret" {
-				kind = typeF64
-			} else if name[0] == 'R' || name == "left" || name == "right" {
-				kind = typeI32
-			}
-		default:
+		what, name, _ := strings.Cut(s, " ")
+		if what == "constant" {
+			name = s
+		} else if !strings.HasPrefix(what, "local.") {
 			continue
 		}
 		if !slices.Contains(locals, name) {
 			locals = append(locals, name)
-			kinds[name] = kind
 		}
 	}
 	index := func(name string) int {
@@ -171,13 +159,21 @@ func (w *module) function(k kernel, file *File, text string) wasmFunction {
 	}
 	body := uleb(nil, len(locals)-len(out.params))
 	for _, name := range locals[len(out.params):] {
-		body = append(body, 1, kinds[name])
+		kind := byte(typeV128)
+		if name == "ret" {
+			kind = typeF64
+		} else if name[0] == 'R' || name == "left" || name == "right" {
+			kind = typeI32
+		}
+		body = append(body, 1, kind)
 	}
 	fields := k.offsets()
 	emit := func(s string) { body = w.instruction(body, s, index, file, fields) }
-	for _, name := range constants {
-		emit(fmt.Sprintf("v128.const %x %[1]x", file.constants[name][0]))
-		emit("local.set constant " + name)
+	for _, local := range locals {
+		if name, is := strings.CutPrefix(local, "constant "); is {
+			emit(fmt.Sprintf("v128.const %x %[1]x", file.constants[name][0]))
+			emit("local.set " + local)
+		}
 	}
 
 	// Items in their blocks and loops.
@@ -209,7 +205,7 @@ func (w *module) function(k kernel, file *File, text string) wasmFunction {
 			body = uleb(append(body, byte(opcodes[op])), len(open)-1-depth)
 		}
 	}
-	if out.result {
+	if k.returns() {
 		emit("local.get ret")
 	}
 	out.code = append(body, 0x0b)
@@ -361,20 +357,13 @@ func (w *module) bytes() []byte {
 	name := func(out []byte, s string) []byte { return append(uleb(out, len(s)), s...) }
 	types, signatures := []byte{}, []string{}
 	all := append(slices.Clip(w.functions),
-		wasmFunction{name: version, result: true,
+		wasmFunction{name: version, result: []byte{typeI32},
 			code: append(sleb([]byte{0, 0x41}, int64(w.version())), 0x0b)})
 	functions, exports, code := uleb(nil, len(all)), uleb(nil, len(all)), uleb(nil, len(all))
 	for i, f := range all {
 		s := uleb([]byte{0x60}, len(f.types))
-		s = append(s, f.types...)
-		switch {
-		case !f.result:
-			s = append(s, 0)
-		case f.name == version:
-			s = append(s, 1, typeI32)
-		default:
-			s = append(s, 1, typeF64)
-		}
+		s = uleb(append(s, f.types...), len(f.result))
+		s = append(s, f.result...)
 		at := slices.Index(signatures, string(s))
 		if at < 0 {
 			at, signatures, types = len(signatures), append(signatures, string(s)), append(types, s...)

@@ -11,6 +11,8 @@ package transport
 // the sorted samples.
 
 import (
+	"slices"
+
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 )
@@ -169,8 +171,8 @@ func (r *Row) sort(out []float64) {
 // farColumn averages x-low over a column whose entries are all flushed: only
 // their ratios count, taken in logarithms.
 func (r *Row) farColumn(j int, low float64) float64 {
-	logs, top := r.logColumn(r.h, j)
-	sum, dot := 0.0, 0.0
+	logs := r.logColumn(r.h, j)
+	top, sum, dot := slices.Max(logs), 0.0, 0.0
 	for i, l := range logs {
 		w := elem.Exp(l - top)
 		sum += w

@@ -91,8 +91,7 @@ func (r *dual) logResidual(h []float64, rel float64) float64 {
 		const flushed = 1e-150
 		for j, c := range r.c {
 			if c < flushed {
-				logs, _ := r.logColumn(h, j)
-				r.logs[j] = elem.Log(r.b[j]) - LogSum(logs)
+				r.logs[j] = elem.Log(r.b[j]) - LogSum(r.logColumn(h, j))
 			}
 		}
 	}

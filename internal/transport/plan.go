@@ -135,11 +135,9 @@ func (r *plan) eachSample(f func(i int, plan []float64)) {
 	})
 }
 
-// logColumn returns log a_i M_ij at h for all i, and the largest.
-func (r *plan) logColumn(h []float64, j int) (logs []float64, top float64) {
-	terms := make([]float64, r.m)
-	logs = make([]float64, r.n)
-	top = math.Inf(-1)
+// logColumn returns log a_i M_ij at h for all i.
+func (r *plan) logColumn(h []float64, j int) []float64 {
+	terms, logs := make([]float64, r.m), make([]float64, r.n)
 	for i := range logs {
 		if r.a[i] == 0 {
 			logs[i] = math.Inf(-1)
@@ -149,9 +147,8 @@ func (r *plan) logColumn(h []float64, j int) (logs []float64, top float64) {
 			terms[k] = h[k] + float64(r.s[i]*y)
 		}
 		logs[i] = terms[j] - LogSum(terms) + elem.Log(r.a[i])
-		top = max(top, logs[i])
 	}
-	return logs, top
+	return logs
 }
 
 // LogSum returns log Σ exp t.
