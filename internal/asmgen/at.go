@@ -3,30 +3,33 @@ package main
 // The loops of low-rank products at some samples only; see internal/kernel/at.go for the loops in Go. V lies
 // sample by sample, of which two blocks are taken at a time.
 
-// sample brings the offset of the row of sample i of cols into a register, row being the bytes of a row.
-func (f *Func) sample(i int, cols, row Reg) Reg {
+// atRowR has the bytes of a row of components, atR the address of the rest of cols, atLeftR its length.
+const atRowR, atR, atLeftR = R9, R7, R8
+
+// sample brings the offset of the row of sample i of cols into a register.
+func (f *Func) sample(i int) Reg {
 	r := []Reg{R10, R11}[i&1]
-	f.wordR(r, mem(4*i, cols))
-	f.mulR(r, row)
+	f.wordR(r, mem(4*i, atR))
+	f.mulR(r, atRowR)
 	return r
 }
 
-// samples calls text for every sample that cols names, count of them, some at a time: at(i) brings the offset
-// of the row of sample i of these into a register. AVX2 and AVX-512 ask for what ahead names, given the
-// offset of a sample's row, sixteen samples before its turn.
-func (f *Func) samples(cols, count, row Reg, sizes []int, ahead func(at Reg),
-	text func(n int, at func(i int) Reg)) {
-	f.groups(count, sizes, func(n int) {
+// samples calls text for every sample that cols names, some at a time: [Func.sample] is one of these n. AVX2
+// and AVX-512 ask for what ahead names, given the offset of a sample's row, sixteen samples before its turn.
+func (f *Func) samples(sizes []int, ahead func(at Reg), text func(n int)) {
+	f.base("cols", atR)
+	f.length("cols", atLeftR)
+	f.groups(atLeftR, sizes, func(n int) {
 		if n > 2 && f.Lanes > 2 && ahead != nil {
 			near := f.label("near")
-			f.branch(count, LT, Imm(16+n), near)
+			f.branch(atLeftR, LT, Imm(16+n), near)
 			for i := range n {
-				ahead(f.sample(16+i, cols, row))
+				ahead(f.sample(16 + i))
 			}
 			f.at(near)
 		}
-		text(n, func(i int) Reg { return f.sample(i, cols, row) })
-		f.advance(4*n, cols)
+		text(n)
+		f.advance(4*n, atR)
 	})
 }
 
@@ -36,17 +39,17 @@ func (f *Func) stride(row Reg) {
 	f.shlR(row, Imm(3))
 }
 
-// components makes of the length of a row of components its bytes and its blocks.
-func (f *Func) components(k, row Reg) {
-	f.moveR(row, k)
-	f.shlR(row, Imm(3))
+// components makes of the length of a row of components its blocks, and its bytes in atRowR.
+func (f *Func) components(k Reg) {
+	f.moveR(atRowR, k)
+	f.shlR(atRowR, Imm(3))
 	f.shrR(k, Imm(3))
 }
 
 // products fills blocks from acc on with those of n blocks of u, from register by on, and some rows of v.
-func (f *Func) products(acc, by Vec, n, rows int, v Reg, at func(i int) Reg) {
+func (f *Func) products(acc, by Vec, n, rows int, v Reg) {
 	for i := range rows {
-		r := at(i)
+		r := f.sample(i)
 		f.units(n, func(b int, h Vec, off int) {
 			a, from := f.nth(acc, i, h), mem(64*b+off, v, r.times(1))
 			if b == 0 {
@@ -62,21 +65,18 @@ func (f *Func) products(acc, by Vec, n, rows int, v Reg, at func(i int) Reg) {
 // together.
 func combineAt(f *Func) {
 	w, u, blocks, v := f.base("w", R5), f.base("u", R3), f.length("u", R1), f.base("v", R4)
-	const row, to, cols, left = R9, R6, R7, R8
-	f.components(blocks, row)
-	const acc = V8
+	const acc, to = V8, R6
+	f.components(blocks)
 	first := pick(f, V4, V4, 16)
 	f.groups(blocks, []int{2, 1}, func(n int) {
 		f.units(n, func(b int, h Vec, off int) { f.load(f.nth(first, b, h), mem(64*b+off, u)) })
 		f.moveR(to, w)
-		f.base("cols", cols)
-		f.length("cols", left)
-		f.samples(cols, left, row, pick(f, []int{8, 1}, []int{4, 1}, []int{1}), func(at Reg) {
+		f.samples(pick(f, []int{8, 1}, []int{4, 1}, []int{1}), func(at Reg) {
 			for b := range n {
 				f.prefetchNear(mem(64*b, v, at.times(1)))
 			}
-		}, func(m int, at func(int) Reg) {
-			f.products(acc, first, n, m, v, at)
+		}, func(m int) {
+			f.products(acc, first, n, m, v)
 			if m > 1 {
 				f.reduceEach(acc, V2)
 				f.add(acc, acc, mem(0, to))
@@ -98,12 +98,12 @@ func combineAt(f *Func) {
 func sumsAt(squares bool) func(f *Func) {
 	return func(f *Func) {
 		g, blocks, h, v := f.base("g", R5), f.length("g", R1), R3, f.base("v", R4)
-		const row, r, q, cols, left = R9, R6, R2, R7, R8
+		const r, q = R6, R2
 		to, sizes := []Reg{g}, []int{2, 1}
 		if squares {
 			to, sizes = []Reg{g, f.base("h", h)}, pick(f, sizes, []int{1})
 		}
-		f.components(blocks, row)
+		f.components(blocks)
 		f.groups(blocks, sizes, func(n int) {
 			sum := func(chain, kind, b int, h Vec) Vec { return f.nth(V8, (len(to)*chain+kind)*n+b, h) }
 			f.halves(func(h Vec, _ int) {
@@ -115,27 +115,24 @@ func sumsAt(squares bool) func(f *Func) {
 			if squares {
 				f.base("q", q)
 			}
-			f.base("cols", cols)
-			f.length("cols", left)
-			f.samples(cols, left, row, []int{4, 2, 1}, pick(f, func(Reg) {}, nil),
-				func(m int, at func(int) Reg) {
-					for i := range m {
-						j := at(i)
-						f.broadcast(V0, mem(8*i, r))
-						if squares {
-							f.broadcast(V1, mem(8*i, q))
-						}
-						f.units(n, func(b int, h Vec, off int) {
-							f.load(V2, mem(64*b+off, v, j.times(1)))
-							f.addProduct(sum(i%2, 0, b, h), V2, V0, V3)
-							if squares {
-								f.mul(V2, V2, V2)
-								f.addProduct(sum(i%2, 1, b, h), V2, V1, V2)
-							}
-						})
+			f.samples([]int{4, 2, 1}, pick(f, func(Reg) {}, nil), func(m int) {
+				for i := range m {
+					j := f.sample(i)
+					f.broadcast(V0, mem(8*i, r))
+					if squares {
+						f.broadcast(V1, mem(8*i, q))
 					}
-					f.advance(8*m, r, q)
-				})
+					f.units(n, func(b int, h Vec, off int) {
+						f.load(V2, mem(64*b+off, v, j.times(1)))
+						f.addProduct(sum(i%2, 0, b, h), V2, V0, V3)
+						if squares {
+							f.mul(V2, V2, V2)
+							f.addProduct(sum(i%2, 1, b, h), V2, V1, V2)
+						}
+					})
+				}
+				f.advance(8*m, r, q)
+			})
 			for b := range n {
 				for kind, to := range to {
 					f.halves(func(h Vec, off int) {
@@ -153,21 +150,19 @@ func sumsAt(squares bool) func(f *Func) {
 
 func accumulateAt(f *Func) {
 	acc, u, blocks := f.base("acc", R4), f.base("u", R3), f.length("u", R1)
-	const row, r, cols, left = R9, R6, R7, R8
-	f.components(blocks, row)
+	const r = R6
+	f.components(blocks)
 	f.groups(blocks, []int{2, 1}, func(n int) {
 		by := func(b int, h Vec) Vec { return f.nth(V8, b, h) }
 		f.units(n, func(b int, h Vec, off int) { f.load(by(b, h), mem(64*b+off, u)) })
 		f.base("r", r)
-		f.base("cols", cols)
-		f.length("cols", left)
-		f.samples(cols, left, row, []int{4, 1}, func(at Reg) {
+		f.samples([]int{4, 1}, func(at Reg) {
 			for b := range n {
 				f.prefetchNear(mem(64*b, acc, at.times(1)))
 			}
-		}, func(m int, at func(int) Reg) {
+		}, func(m int) {
 			for i := range m {
-				j := at(i)
+				j := f.sample(i)
 				f.broadcast(V0, mem(8*i, r))
 				f.units(n, func(b int, h Vec, off int) {
 					place := mem(64*b+off, acc, j.times(1))

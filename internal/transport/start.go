@@ -76,11 +76,16 @@ func (r *dual) solve(tol float64, maxPasses int, ws *Warm) Outcome {
 func (r *dual) fast(tol, goal float64, maxPasses int, ws *Warm) Outcome {
 	m := r.m
 	tau, start := r.tau[:m-1], r.start[:m-1]
+	// start has the thresholds of the monotone transport in centred x.
 	condensed := r.condense()
-	if condensed {
+	switch {
+	case condensed:
 		r.quantiles(start)
-	} else {
-		r.initial(start)
+	case r.blurred():
+		r.histogram()
+		r.quantiles(start)
+	default:
+		r.corner(start)
 	}
 	copy(tau, start)
 	if ws != nil && ws.Valid {
@@ -91,17 +96,6 @@ func (r *dual) fast(tol, goal float64, maxPasses int, ws *Warm) Outcome {
 		return Outcome{Passes: 1, Error: r.quadratureError(), Converged: true}
 	}
 	return r.descend(tol, goal, min(maxPasses, 16), maxPasses, condensed)
-}
-
-// initial fills tau_J, J = 0..m-2, with the thresholds between targets J and J+1 of
-// the monotone transport, in centred x: where M_i,J+1 = M_iJ.
-func (r *dual) initial(tau []float64) {
-	if r.blurred() {
-		r.histogram()
-		r.quantiles(tau)
-	} else {
-		r.corner(tau)
-	}
 }
 
 // blurred tells whether a histogram serves for a start (limits.go).
