@@ -60,6 +60,9 @@ type Index struct {
 	Scale int
 }
 
+// shift is how far Reg is shifted to the left.
+func (i Index) shift() int { return map[int]int{2: 1, 4: 2, 8: 3}[i.Scale] }
+
 // times is the index n r, n being 1, 2, 4 or 8.
 func (r Reg) times(n int) Index { return Index{r, n} }
 

@@ -300,7 +300,7 @@ func (f *Func) indexed(i Index) string {
 	if i.Scale == 1 {
 		return f.regs[i.Reg]
 	}
-	return fmt.Sprintf("%s<<%d", f.regs[i.Reg], map[int]int{2: 1, 4: 2, 8: 3}[i.Scale])
+	return fmt.Sprintf("%s<<%d", f.regs[i.Reg], i.shift())
 }
 
 // add adds a line.

@@ -84,7 +84,7 @@ func combineAt(f *Func) {
 			} else {
 				f.reduce(acc)
 				f.loadFirst(V1, mem(0, to))
-				f.addFirst(acc, V1, acc)
+				f.firstOp(opAdd, acc, V1, acc)
 				f.storeFirst(mem(0, to), acc)
 			}
 			f.advance(8*m, to)

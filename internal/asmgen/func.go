@@ -287,9 +287,7 @@ func (f *Func) addInt(dst, a Vec, b Operand) { f.vecOp(opAddInt, dst, a, b) } //
 func (f *Func) shl(dst, a Vec, n int) { f.shift(true, dst, a, n) }
 
 // the bits of a, n to the right
-func (f *Func) shr(dst, a Vec, n int)  { f.shift(false, dst, a, n) }
-func (f *Func) addFirst(dst, a, b Vec) { f.firstOp(opAdd, dst, a, b) } // a + b, in lane 0
-func (f *Func) maxFirst(dst, a, b Vec) { f.firstOp(opMax, dst, a, b) } // the larger, in lane 0
+func (f *Func) shr(dst, a Vec, n int) { f.shift(false, dst, a, n) }
 
 // addProduct is sum = sum + a b, with two roundings; t is scratch.
 func (f *Func) addProduct(sum, a Vec, b Operand, t Vec) {

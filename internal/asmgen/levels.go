@@ -86,7 +86,7 @@ func factor(f *Func) {
 	f.at(whole)
 	f.reduce(V8)
 	f.loadFirst(V1, mem(0, floor, k.times(8)))
-	f.maxFirst(V8, V1, V8)
+	f.firstOp(opMax, V8, V1, V8)
 	f.storeFirst(mem(0, d, k.times(8)), V8)
 	f.broadcast(V8, V8)
 	// l = row/pivot.

@@ -174,7 +174,7 @@ func (f *Func) wasmAddress(m Mem) string {
 	s := "local.get " + f.regs[m.Base]
 	if m.Index.Scale != 0 {
 		s += fmt.Sprintf("; local.get %s; i32.const %d; i32.shl; i32.add", f.regs[m.Index.Reg],
-			map[int]int{1: 0, 2: 1, 4: 2, 8: 3}[m.Index.Scale])
+			m.Index.shift())
 	}
 	if m.Off < 0 {
 		s += fmt.Sprintf("; i32.const %d; i32.add", m.Off)

@@ -24,7 +24,7 @@ func RunBounds(d int) []int {
 	count := min(most, (d+few-1)/few)
 	bounds := make([]int, count+1)
 	for i := range bounds {
-		bounds[i] = int(int64(i) * int64(d) / int64(count))
+		bounds[i], _ = Cut(d, count, i)
 	}
 	return bounds
 }
