@@ -217,13 +217,13 @@ func (c *compiler) before(s ast.Stmt) {
 	switch s := s.(type) {
 	case *ast.DeclStmt:
 		for _, v := range s.Decl.(*ast.GenDecl).Specs[0].(*ast.ValueSpec).Names {
-			begin(v.Name, func(r Vec) { c.f.clear(r) })
+			begin(v.Name, c.f.clear)
 		}
 	case *ast.AssignStmt:
 		for i, v := range s.Lhs {
 			switch from := s.Rhs[i].(type) {
 			case *ast.BasicLit:
-				begin(text(v), func(r Vec) { c.f.clear(r) })
+				begin(text(v), c.f.clear)
 			case *ast.IndexExpr:
 				begin(text(v), func(r Vec) { c.f.broadcast(r, mem(0, c.bases[text(from.X)])) })
 			}

@@ -295,13 +295,6 @@ func (f *Func) addProduct(sum, a Vec, b Operand, t Vec) {
 	f.add(sum, sum, t)
 }
 
-// clear sets registers to +0.
-func (f *Func) clear(regs ...Vec) {
-	for _, r := range regs {
-		f.Table.clear(r)
-	}
-}
-
 // magnitude is |a|.
 func (f *Func) magnitude(dst, a Vec) { f.and(dst, a, f.w("magnitude", 1<<63-1)) }
 
