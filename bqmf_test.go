@@ -494,6 +494,27 @@ func TestBQMFCorrections(t *testing.T) {
 	}
 }
 
+// A model some of whose samples take no part says the same once it was read from its file, where samples that
+// are alike predict rows, too.
+func TestBQMFFileOfAbsentSamples(t *testing.T) {
+	t.Parallel()
+	x, _ := circle(18, 140, 3)
+	weights := make([]float64, x.Cols)
+	for j := range weights {
+		if j%7 != 0 {
+			weights[j] = 1
+		}
+	}
+	m, again := fitBQMF(t, x, 2, WithSampleWeights(weights)), new(BQMF)
+	if m.model.Posterior.Alike == nil {
+		t.Fatal("no row is predicted by samples that are alike")
+	}
+	ok(t, again.UnmarshalBinary(marshalled(t, m)))
+	if !slices.Equal(again.Reconstruct().Data, m.Reconstruct().Data) {
+		t.Error("the model that was read says something else")
+	}
+}
+
 // Values of cells that are held out touch nothing that a model says: not scales and tails, UV, the second
 // stage and its choices, samples that are alike, maps or levels, nor which values a row takes; so neither
 // draws, nor words of rows of 0 and 1, nor what is said of new samples.
