@@ -82,7 +82,7 @@ func command(args []string) error {
 		s.say("%s setting", s.setting())
 		out, err := e.run(s)
 		switch {
-		case data.IsMissing(err) && (name == "all" || *folder == ""):
+		case errors.Is(err, data.ErrMissing) && (name == "all" || *folder == ""):
 			s.say("left out: %v (see go run . data)", err)
 			continue
 		case err != nil:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"slices"
@@ -71,13 +72,13 @@ func TestData(t *testing.T) {
 			t.Errorf("%s: %s", name, s)
 		}
 	}
-	if _, err := data.Folder(t.TempDir()).Table("toy/toy-std1"); !data.IsMissing(err) {
+	if _, err := data.Folder(t.TempDir()).Table("toy/toy-std1"); !errors.Is(err, data.ErrMissing) {
 		t.Errorf("an absent set: %v", err)
 	}
 	other := t.TempDir()
 	ok(t, os.MkdirAll(other+"/toy", 0o755))
 	ok(t, os.WriteFile(other+"/toy/toy-std1.tsv", []byte("feature\ts1\nf1\t1\n"), 0o644))
-	if _, err := data.Folder(other).Table("toy/toy-std1"); err == nil || data.IsMissing(err) {
+	if _, err := data.Folder(other).Table("toy/toy-std1"); err == nil || errors.Is(err, data.ErrMissing) {
 		t.Errorf("another file under the name of a set: %v", err)
 	}
 }

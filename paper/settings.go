@@ -3,7 +3,7 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -57,25 +57,23 @@ func settings(s *session) (any, error) {
 	} {
 		departures = append(departures, way{d.name, quantmf.MethodQMF, long, d.opts})
 	}
-	var published map[string]map[string]any
-	if err := s.data.JSON("toy/official.json", &published0{&published}); err != nil && !data.IsMissing(err) {
+	var published map[string]any // by matrix, and remarks
+	if err := s.data.JSON("toy/official.json", &published); err != nil && !errors.Is(err, data.ErrMissing) {
 		return nil, err
 	}
 	for i, name := range []string{"toy-std1", "toy-std2"} {
 		m := settingsMatrix{Name: name}
 		fits := slices.Clone(fits)
-		t, err := s.data.Table("toy/" + name)
-		var x quantmf.Mat
+		x, err := s.data.Table("toy/" + name)
 		switch {
 		case err == nil:
-			x = t.X
 			for _, model := range []string{"NMF (Frobenius updates)", "QMF", "QMFQ"} {
 				m.Published = append(m.Published, publishedCurve(published[name], model))
 			}
 			u, v := publishedFactors(160, 80, 8)
 			fits = append(fits, way{qmfqDrawn, quantmf.MethodQMFQ, long,
 				append(paperQMFQ(8, quantmf.FrobeniusUpdates(100)), quantmf.WithInit(u, v))})
-		case data.IsMissing(err):
+		case errors.Is(err, data.ErrMissing):
 			x = drawn.New(160, 80, 8, float64(i+1), 0, 1).X
 			m.Name += ", another draw"
 		default:
@@ -113,27 +111,11 @@ func settings(s *session) (any, error) {
 	return r, nil
 }
 
-// published0 reads the objects of official.json and skips its remarks.
-type published0 struct{ to *map[string]map[string]any }
-
-func (p *published0) UnmarshalJSON(text []byte) error {
-	var all map[string]any
-	if err := json.Unmarshal(text, &all); err != nil {
-		return err
-	}
-	*p.to = map[string]map[string]any{}
-	for name, v := range all {
-		if m, is := v.(map[string]any); is {
-			(*p.to)[name] = m
-		}
-	}
-	return nil
-}
-
-// publishedCurve reads the losses of a model at the epochs that are its keys.
-func publishedCurve(of map[string]any, model string) band {
+// publishedCurve reads the losses of a model of a matrix at the epochs that are its keys.
+func publishedCurve(of any, model string) band {
 	b := band{Name: model}
-	losses, _ := of[model].(map[string]any)
+	models, _ := of.(map[string]any)
+	losses, _ := models[model].(map[string]any)
 	at := map[int]float64{}
 	for key, v := range losses {
 		if e, err := strconv.Atoi(key); err == nil {

@@ -73,10 +73,11 @@ func survive(s *session) (any, error) {
 	return r, nil
 }
 
-// below counts p-values under 0.05.
-func below(p []float64) (n int) {
+// below counts p-values that, times a correction, are under 0.05. By Bonferroni's, which is their number, the
+// chance of any false finding is at most 0.05.
+func below(p []float64, times float64) (n int) {
 	for _, v := range p {
-		if v < 0.05 {
+		if v*times < 0.05 {
 			n++
 		}
 	}
@@ -105,23 +106,23 @@ func authorsFactors(folder data.Folder, cancer string) (*published, error) {
 	for _, model := range survivalModels {
 		var pooled []float64
 		for _, run := range []string{"1", "2"} {
-			t, err := folder.Table("tcga-qmf-authors/" + cancer + "/" + strings.ToLower(model) + "_init" +
+			v, err := folder.Table("tcga-qmf-authors/" + cancer + "/" + strings.ToLower(model) + "_init" +
 				run)
 			if err != nil {
 				return nil, err
 			}
-			m, err := account.FitCox(time, event, columns(t.X))
+			m, err := account.FitCox(time, event, columns(v))
 			if err != nil {
 				return nil, err
 			}
 			pooled = append(pooled, m.P...)
-			p.Bonferroni[model] = append(p.Bonferroni[model], below(bonferroni(m.P)))
+			p.Bonferroni[model] = append(p.Bonferroni[model], below(m.P, float64(len(m.P))))
 		}
 		slices.Sort(pooled)
 		for i := 0; i < len(pooled); i += 2 {
 			p.P[model] = append(p.P[model], report.Round((pooled[i]+pooled[i+1])/2, 6))
 		}
-		p.Merged[model] = below(p.P[model])
+		p.Merged[model] = below(p.P[model], 1)
 	}
 	return p, nil
 }
@@ -173,7 +174,7 @@ func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, err
 				if err != nil {
 					return c, err
 				}
-				c.Random = append(c.Random, float64(below(n.P)))
+				c.Random = append(c.Random, float64(below(n.P, 1)))
 				c.RandomLR = append(c.RandomLR, report.Round(n.LR, 3))
 			}
 			return c, nil
@@ -183,14 +184,14 @@ func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, err
 		}
 		var random, randomLR []float64
 		for _, c := range all {
-			a.Joint[model] = append(a.Joint[model], below(c.P))
+			a.Joint[model] = append(a.Joint[model], below(c.P, 1))
 			a.LR[model] = append(a.LR[model], c.LR)
 			random, randomLR = append(random, c.Random...), append(randomLR, c.RandomLR...)
 		}
 		slices.Sort(random)
 		a.Chance[model] = report.Round(stat.Mean(random, nil), 3)
 		a.ChanceHigh[model] = stat.Quantile(0.95, stat.Empirical, random, nil)
-		a.ChanceLR[model] = report.Round(float64(below(randomLR))/float64(len(random)), 3)
+		a.ChanceLR[model] = report.Round(float64(below(randomLR, 1))/float64(len(random)), 3)
 	}
 	return a, nil
 }
@@ -243,7 +244,7 @@ func survivalPage(w *writer, res survivalResult) error {
 	rows = [][]string{{"ours, mean of seeds", "NMF, QMF", "chance of QMF: mean, 95th",
 		"all ten: NMF, QMF, chance"}}
 	for _, a := range res.Ours {
-		share := func(model string) float64 { return float64(below(a.LR[model])) / float64(len(a.LR[model])) }
+		share := func(model string) float64 { return float64(below(a.LR[model], 1)) / float64(len(a.LR[model])) }
 		rows = append(rows, []string{strings.TrimPrefix(a.Set, "tcga-"),
 			fmt.Sprintf("%.1f, %.1f", average(a.Joint["NMF"]), average(a.Joint["QMF"])),
 			fmt.Sprintf("%.2f, %g", a.Chance["QMF"], a.ChanceHigh["QMF"]),
@@ -282,16 +283,16 @@ var cancerSets = []cancerSet{
 func (c cancerSet) matrix(folder data.Folder) (quantmf.Mat, error) {
 	var rows [][]float64
 	for _, block := range c.blocks {
-		t, err := folder.Table(c.folder + "/" + block)
+		x, err := folder.Table(c.folder + "/" + block)
 		if err != nil {
 			return quantmf.Mat{}, err
 		}
 		if block == "methy" && c.folder != "tcga-brca" {
-			for i, v := range t.X.Data {
-				t.X.Data[i] = math.Log2(1 + v)
+			for i, v := range x.Data {
+				x.Data[i] = math.Log2(1 + v)
 			}
 		}
-		rows = append(rows, widest(t.X, 6000)...)
+		rows = append(rows, widest(x, 6000)...)
 	}
 	return quantmf.MatOf(rows...)
 }
@@ -311,14 +312,4 @@ func widest(x quantmf.Mat, most int) [][]float64 {
 		rows = append(rows, x.Row(i))
 	}
 	return rows
-}
-
-// bonferroni returns the p-values times their number, at most 1. If those below 0.05 are taken as findings,
-// the chance of any false finding is at most 0.05.
-func bonferroni(p []float64) []float64 {
-	adjusted := make([]float64, len(p))
-	for i := range p {
-		adjusted[i] = min(1, p[i]*float64(len(p)))
-	}
-	return adjusted
 }

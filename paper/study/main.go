@@ -68,9 +68,9 @@ func main() {
 }
 
 func readIn(folder, set string) quantmf.Mat {
-	t, err := matrices.Read(filepath.Join(folder, set+".tsv.gz"))
+	x, err := matrices.Read(filepath.Join(folder, set+".tsv.gz"))
 	check(err)
-	return t.X
+	return x
 }
 
 func check(err error) {

@@ -19,40 +19,26 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
-
-// Table is a matrix with the names of its features (rows) and samples (columns).
-type Table struct {
-	Features, Samples []string
-	X                 quantmf.Mat
-}
 
 // Folder is the path of the files, "" if there are none.
 type Folder string
 
-// Missing is the error for a set that is not in the folder.
-type Missing struct{ Name string }
-
-func (e *Missing) Error() string { return "no data: " + e.Name }
-
-// IsMissing tells whether an error wraps a Missing.
-func IsMissing(err error) bool {
-	var m *Missing
-	return errors.As(err, &m)
-}
+// ErrMissing is the error, within another, for a file that is not in the folder.
+var ErrMissing = errors.New("no data")
 
 // Text returns the unpacked text of a file of the list, whose SHA-256 it checks.
 func (f Folder) Text(name string) ([]byte, error) {
-	if f == "" {
-		return nil, &Missing{name}
+	text, err := []byte(nil), fs.ErrNotExist
+	if f != "" {
+		text, err = f.unpacked(name)
 	}
-	text, err := f.unpacked(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Missing{name}
+		return nil, fmt.Errorf("%w: %s", ErrMissing, name)
 	}
 	if err != nil {
 		return nil, err
@@ -73,16 +59,12 @@ func sum(text []byte) string {
 }
 
 // Read reads a table from any file of this form. The file need not be in the list.
-func Read(file string) (*Table, error) {
+func Read(file string) (quantmf.Mat, error) {
 	text, err := Folder(filepath.Dir(file)).unpacked(filepath.Base(file))
 	if err != nil {
-		return nil, err
+		return quantmf.Mat{}, err
 	}
-	t, err := parse(string(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return t, nil
+	return parse(file, text)
 }
 
 // unpacked reads name, or name without its ending .gz.
@@ -101,58 +83,39 @@ func (f Folder) unpacked(name string) ([]byte, error) {
 	return io.ReadAll(z)
 }
 
-// Table reads the set SET.tsv.gz.
-func (f Folder) Table(set string) (*Table, error) {
-	text, err := f.Text(set + ".tsv.gz")
+// Table reads the matrix of the set SET.tsv.gz, features in rows.
+func (f Folder) Table(set string) (quantmf.Mat, error) { return f.table(set + ".tsv.gz") }
+
+func (f Folder) table(name string) (quantmf.Mat, error) {
+	text, err := f.Text(name)
 	if err != nil {
-		return nil, err
+		return quantmf.Mat{}, err
 	}
-	t, err := parse(string(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", set, err)
-	}
-	return t, nil
+	return parse(name, text)
 }
 
-func parse(text string) (*Table, error) {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	t := &Table{Samples: strings.Split(lines[0], "\t")[1:]}
-	var rows [][]float64
-	for _, line := range lines[1:] {
-		fields := strings.Split(line, "\t")
-		t.Features = append(t.Features, fields[0])
-		row := make([]float64, len(fields)-1)
-		for j, field := range fields[1:] {
-			v, err := strconv.ParseFloat(field, 64)
-			if err != nil {
-				return nil, fmt.Errorf("feature %s: %w", fields[0], err)
-			}
-			row[j] = v
-		}
-		rows = append(rows, row)
+// parse reads the numbers of a text in which both rows and columns have names.
+func parse(name string, text []byte) (quantmf.Mat, error) {
+	t, err := table.Read(bytes.NewReader(text), name,
+		table.Options{Negative: true, Header: table.HeaderYes, Names: "1", Sep: '\t'})
+	if err != nil {
+		return quantmf.Mat{}, err
 	}
-	x, err := quantmf.MatOf(rows...)
-	t.X = x
-	return t, err
+	return t.X, nil
 }
 
 // Survival reads survival.tsv of a folder of the list: for each sample a time in days,
 // and whether it ended in death.
 func (f Folder) Survival(folder string) (time []float64, event []bool, err error) {
-	text, err := f.Text(folder + "/survival.tsv")
+	x, err := f.table(folder + "/survival.tsv")
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
-		fields := strings.Split(line, "\t")
-		if len(fields) != 3 {
-			return nil, nil, fmt.Errorf("%s/survival.tsv: a line of %d fields", folder, len(fields))
-		}
-		t, err := strconv.ParseFloat(fields[1], 64)
-		if err != nil {
-			return nil, nil, err
-		}
-		time, event = append(time, t), append(event, fields[2] == "1")
+	if x.Cols != 2 {
+		return nil, nil, fmt.Errorf("%s/survival.tsv: lines of %d numbers", folder, x.Cols)
+	}
+	for i := range x.Rows {
+		time, event = append(time, x.At(i, 0)), append(event, x.At(i, 1) == 1)
 	}
 	return time, event, nil
 }
@@ -171,7 +134,7 @@ func (f Folder) Check(name string) string {
 	switch _, err := f.Text(name); {
 	case err == nil:
 		return "right"
-	case IsMissing(err):
+	case errors.Is(err, ErrMissing):
 		return "not there"
 	default:
 		return err.Error()
