@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/quantmf/quantmf"
@@ -55,18 +54,8 @@ func ours(more ...quantmf.FitOption) []quantmf.FitOption {
 	return append([]quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithShrinkage(0)}, more...)
 }
 
-// fitModel fits by a method and returns the model and its factors.
-func fitModel(s *session, method quantmf.Method, x quantmf.Mat, k int,
-	opts []quantmf.FitOption) (m quantmf.Model, f *quantmf.Factorisation, err error) {
-	if m, err = named.Fit(s.ctx, strings.ToLower(method.String()), x, k, opts...); err == nil {
-		f = named.Factorisation(m)
-	}
-	return m, f, err
-}
-
-// fit fits x on one core and returns the model, its factors and its course.
-func (w way) fit(s *session, x quantmf.Mat, k int, seed uint64) (m quantmf.Model, f *quantmf.Factorisation,
-	t trace, err error) {
+// fit fits x on one core and returns the model and its course.
+func (w way) fit(s *session, x quantmf.Mat, k int, seed uint64) (m quantmf.Model, t trace, err error) {
 	began := time.Now()
 	seconds := make([]float64, w.Epochs+1)
 	opts := append(slices.Clone(w.Opts), quantmf.WithSeed(seed), quantmf.WithWorkers(1),
@@ -77,18 +66,19 @@ func (w way) fit(s *session, x quantmf.Mat, k int, seed uint64) (m quantmf.Model
 			}
 			return nil
 		}))
-	if m, f, err = fitModel(s, w.Method, x, k, opts); err != nil {
-		return nil, nil, t, err
+	if m, err = quantmf.Fit(s.ctx, w.Method, x, k, opts...); err != nil {
+		return nil, t, err
 	}
 	if seconds[0] == 0 && len(seconds) > 1 {
 		seconds[0] = seconds[1] / 2 // the progress did not report epoch 0
 	}
-	for _, e := range marks(len(f.History) - 1) {
+	history := named.Factorisation(m).History
+	for _, e := range marks(len(history) - 1) {
 		t.Epoch = append(t.Epoch, e)
-		t.Loss = append(t.Loss, report.Round(f.History[e], 5))
+		t.Loss = append(t.Loss, report.Round(history[e], 5))
 		t.Seconds = append(t.Seconds, report.Round(seconds[e], 3))
 	}
-	return m, f, t, nil
+	return m, t, nil
 }
 
 // marks returns the epochs whose losses are kept of a fit of the given length: the first ten, then about
@@ -118,7 +108,7 @@ type band struct {
 func bandOf(s *session, of string, w way, k, seeds int, x func(seed uint64) quantmf.Mat) (band, error) {
 	key := fmt.Sprintf("%s, %s, %d epochs, seed", of, w.Name, w.Epochs)
 	traces, err := repeat(s, key, seeds, func(seed int) (trace, error) {
-		_, _, t, err := w.fit(s, x(uint64(seed)), k, uint64(seed))
+		_, t, err := w.fit(s, x(uint64(seed)), k, uint64(seed))
 		return t, err
 	})
 	if err != nil {
@@ -163,13 +153,13 @@ func (b band) last() float64 {
 
 func (b band) epochs() int { return b.Epoch[len(b.Epoch)-1] }
 
-// find returns the band with a name, or an empty band.
-func find(bands []band, name string) (b band, has bool) {
+// find returns the band with a name, or an empty band, of which charts draw nothing.
+func find(bands []band, name string) band {
 	i := slices.IndexFunc(bands, func(b band) bool { return b.Name == name })
 	if i < 0 {
-		return band{Name: name}, false
+		return band{}
 	}
-	return bands[i], true
+	return bands[i]
 }
 
 func median(v []float64) float64 {

@@ -72,11 +72,9 @@ func genomicsPage(w *writer, res genomicsResult) error {
 	for _, c := range res.Cancers {
 		p := lossChart(fmt.Sprintf("%s, %d × %d", c.Set, c.Features, c.Samples), epochAxis)
 		for _, name := range []string{"NMF", slow16, rate16, closely, qmfqKL} {
-			if b, has := find(c.Bands, name); has {
-				l := b.overEpochs(looks[name])
-				l.name = strings.Replace(name, "paper's settings, m = 16", "paper's", 1)
-				p.add(l)
-			}
+			l := find(c.Bands, name).overEpochs(looks[name])
+			l.name = strings.Replace(name, "paper's settings, m = 16", "paper's", 1)
+			p.add(l)
 		}
 		charts = append(charts, p)
 	}
@@ -104,8 +102,7 @@ func genomicsPage(w *writer, res genomicsResult) error {
 	// end.
 	below := func(name string, epochs int, ofNMF func(band) float64) (sets int) {
 		for _, c := range res.Cancers {
-			nmf, _ := find(c.Bands, "NMF")
-			if b, _ := find(c.Bands, name); b.at(epochs) < ofNMF(nmf) {
+			if find(c.Bands, name).at(epochs) < ofNMF(find(c.Bands, "NMF")) {
 				sets++
 			}
 		}
@@ -113,7 +110,7 @@ func genomicsPage(w *writer, res genomicsResult) error {
 	}
 	at := func(epochs int) func(band) float64 { return func(b band) float64 { return b.at(epochs) } }
 	end := res.Cancers[0].Bands[0].epochs()
-	own, _ := find(res.Cancers[0].Bands, closely)
+	own := find(res.Cancers[0].Bands, closely)
 	w.claim("QMF is below NMF after about 100 iterations (genomics)",
 		"after 100 and %d in %d and %d of %d sets at the paper's rate of 0.001, in %d and %d at 0.01; by "+
 			"our steps "+

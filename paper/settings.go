@@ -140,14 +140,11 @@ func settingsPage(w *writer, res settingsResult) error {
 			c.legend = "top right"
 		}
 		for _, name := range []string{"NMF", qmfPaper, "QMF", qmfqPaper, qmfqKL} {
-			if b, has := find(m.Ours, name); has {
-				c.add(b.overEpochs(looks[name]))
-			}
+			c.add(find(m.Ours, name).overEpochs(looks[name]))
 		}
-		if b, has := find(m.Ours, qmfqDrawn); has {
-			c.add(band{Name: "QMFQ, published draw", Epoch: b.Epoch,
-				Median: b.Median}.overEpochs(line{color: purple, dash: 3}))
-		}
+		b := find(m.Ours, qmfqDrawn)
+		c.add(band{Name: "QMFQ, published draw", Epoch: b.Epoch,
+			Median: b.Median}.overEpochs(line{color: purple, dash: 3}))
 		for i, b := range m.Published {
 			look := []line{{color: black}, {color: sky, dash: 1}, {color: orange, dash: 2}}[i]
 			look.noLine = true
@@ -162,8 +159,8 @@ func settingsPage(w *writer, res settingsResult) error {
 			same, ours, where string
 		}{{1, qmfPaper, "QMF", "QMF"}, {2, qmfqDrawn, qmfqKL, "QMFQ"}} {
 			theirs := m.Published[of.published]
-			same, _ := find(m.Ours, of.same)
-			own, _ := find(m.Ours, of.ours)
+			same := find(m.Ours, of.same)
+			own := find(m.Ours, of.ours)
 			last := len(same.Epoch) - 1
 			rows = append(rows, []string{m.Name + ": " + of.where, g(theirs.last()),
 				fmt.Sprintf("%s (%s–%s)", g(same.last()), g(same.Low[last]), g(same.High[last])),

@@ -203,11 +203,12 @@ func factorsOf(s *session, model string, x quantmf.Mat, k int, seed uint64) (qua
 	if model == "NMF" {
 		method, opts = quantmf.MethodNMF, append(opts, updates...)
 	}
-	_, f, err := fitModel(s, method, x, k, opts)
+	m, err := quantmf.Fit(s.ctx, method, x, k, opts...)
 	if err != nil {
 		return quantmf.Mat{}, err
 	}
-	return f.V, nil
+	_, v := m.Factors()
+	return v, nil
 }
 
 func average(n []int) float64 {

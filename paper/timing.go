@@ -131,8 +131,7 @@ func (p *row) unrolled(l int) *quantmf.Gradient {
 	u := &unrolling{x: p.x, eps: p.eps, l: l, b: make([]float64, m), y: make([]float64, m)}
 	floats.AddConst(1/float64(m), u.b)
 	floats.Span(u.y, 0, 1)
-	u.gradient(p.q, p.z)
-	return &quantmf.Gradient{X: u.gradX, B: u.gradB, Q: u.gradQ}
+	return u.gradient(p.q, p.z)
 }
 
 // reach returns the fewest iterations that bring the columns of the plan within a tolerance, found by

@@ -63,11 +63,12 @@ func toy(s *session) (any, error) {
 			key := fmt.Sprintf("gap %g, %s, %d epochs, seed", gap, w.Name, w.Epochs)
 			all, err := repeat(s, key, r.Seeds, func(seed int) (o one, err error) {
 				truth := drawn.New(160, 80, 8, gap, 0, uint64(seed))
-				m, f, t, err := w.fit(s, truth.X, 8, uint64(seed))
+				m, t, err := w.fit(s, truth.X, 8, uint64(seed))
 				if err != nil {
 					return o, err
 				}
-				o.Trace, o.Recovery = t, truth.Recovered(m.Reconstruct(), f.U, f.V)
+				u, v := m.Factors()
+				o.Trace, o.Recovery = t, truth.Recovered(m.Reconstruct(), u, v)
 				if seed == 1 && gap == 1 {
 					o.Features, err = learnt(truth, m)
 				}
@@ -143,10 +144,9 @@ func toyPage(w *writer, res toyResult) error {
 			b.legend = "bottom left"
 		}
 		for _, name := range []string{"NMF", qmfPaper, "QMF", qmfqPaper, qmfqKL} {
-			if l, has := find(p.Bands, name); has {
-				a.add(l.overEpochs(looks[name]))
-				b.add(l.overSeconds(looks[name]))
-			}
+			l := find(p.Bands, name)
+			a.add(l.overEpochs(looks[name]))
+			b.add(l.overSeconds(looks[name]))
 		}
 		rows = append(rows, []*chart{a, b})
 	}
@@ -184,7 +184,7 @@ func toyPage(w *writer, res toyResult) error {
 			g(two.Bands[i].last()), fmt.Sprintf("%.3f", x.Order), fmt.Sprintf("%.3f", x.Components)})
 	}
 	w.table("toy", table)
-	end := func(name string) string { b, _ := find(one.Bands, name); return g(b.last()) }
+	end := func(name string) string { return g(find(one.Bands, name).last()) }
 	w.claim("NMF saturates, QMF and QMFQ reconstruct almost perfectly (toy)", "losses %s; %s and %s",
 		end("NMF"), end("QMF"), end(qmfqKL))
 	w.claim("the learnt quantile functions match the true ones (toy)",

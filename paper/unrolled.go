@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf"
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -16,8 +17,7 @@ type unrolling struct {
 	eps     float64
 	l       int // the number of iterations
 
-	gradX, gradB, gradQ []float64 // gradients of Σ z_i T_i
-	row, column         []float64 // scratch: m and n numbers
+	row, column []float64 // scratch: m and n numbers
 }
 
 // solve returns the potentials after each of l iterations from f = 0, and before the first:
@@ -27,68 +27,55 @@ func (u *unrolling) solve() (fs, gs [][]float64) {
 	for range u.l {
 		fs, gs = append(fs, slices.Clone(f)), append(gs, slices.Clone(g))
 		for j := range g {
-			g[j] = u.eps * (math.Log(u.b[j]) - u.softColumn(f, j))
+			g[j] = u.eps * (math.Log(u.b[j]) - u.soften(u.column, f, u.x, u.y[j]))
 		}
 		for i := range f {
-			f[i] = u.eps * (-math.Log(float64(len(f))) - u.softRow(g, i))
+			f[i] = u.eps * (-math.Log(float64(len(f))) - u.soften(u.row, g, u.y, u.x[i]))
 		}
 	}
 	return append(fs, f), append(gs, g)
 }
 
-// softRow fills u.row with the softmax of (g_j-c_ij)/ε over j, and returns the logarithm of its sum.
-func (u *unrolling) softRow(g []float64, i int) float64 {
-	for j := range u.row {
-		d := u.x[i] - u.y[j]
-		u.row[j] = (g[j] - d*d) / u.eps
+// soften fills v, a row or a column of the plan, with the softmax of (p_j-(at-to_j)²)/ε over j, and returns
+// the logarithm of its sum.
+func (u *unrolling) soften(v, p, to []float64, at float64) float64 {
+	for j := range v {
+		d := at - to[j]
+		v[j] = (p[j] - d*d) / u.eps
 	}
-	return softmax(u.row)
-}
-
-// softColumn does the same with (f_i-c_ij)/ε over i in u.column.
-func (u *unrolling) softColumn(f []float64, j int) float64 {
-	for i := range u.column {
-		d := u.x[i] - u.y[j]
-		u.column[i] = (f[i] - d*d) / u.eps
-	}
-	return softmax(u.column)
-}
-
-func softmax(v []float64) float64 {
 	sum := floats.LogSumExp(v)
-	for i := range v {
-		v[i] = math.Exp(v[i] - sum)
+	for j := range v {
+		v[j] = math.Exp(v[j] - sum)
 	}
 	return sum
 }
 
-// gradient takes z = dℓ/dT back through T_i = Σ_j softmax_j((g_j-c_ij)/ε) q_j and the iterations. The
-// gradient in b is along the simplex,
-// for weights times a factor have the same plan.
-func (u *unrolling) gradient(q, z []float64) {
+// gradient is that of Σ z_i T_i: it goes back through T_i = Σ_j softmax_j((g_j-c_ij)/ε) q_j and the
+// iterations. The gradient in b is along the simplex, for weights times a factor have the same plan.
+func (u *unrolling) gradient(q, z []float64) *quantmf.Gradient {
 	n, m := len(u.x), len(u.y)
 	u.row, u.column = make([]float64, m), make([]float64, n)
-	u.gradX, u.gradB, u.gradQ = make([]float64, n), make([]float64, m), make([]float64, m)
+	of := &quantmf.Gradient{X: make([]float64, n), B: make([]float64, m), Q: make([]float64, m)}
 	fs, gs := u.solve()
 	fBar, gBar := make([]float64, n), make([]float64, m) // dℓ/df and dℓ/dg
 	for i, zi := range z {
-		u.softRow(gs[u.l], i)
+		u.soften(u.row, gs[u.l], u.y, u.x[i])
 		mean := floats.Dot(u.row, q)
 		for j, p := range u.row {
-			u.gradQ[j] += zi * p
+			of.Q[j] += zi * p
 			e := zi * p * (q[j] - mean) / u.eps
 			gBar[j] += e
-			u.gradX[i] -= 2 * e * (u.x[i] - u.y[j])
+			of.X[i] -= 2 * e * (u.x[i] - u.y[j])
 		}
 	}
 	for l := u.l; l >= 1; l-- {
 		clear(fBar)
 		for j, gb := range gBar { // back through g of iteration l
-			u.softColumn(fs[l-1], j)
-			u.gradB[j] += gb * u.eps / u.b[j]
+			u.soften(u.column, fs[l-1], u.x, u.y[j])
+			of.B[j] += gb * u.eps / u.b[j]
 			for i, p := range u.column {
 				fBar[i] -= gb * p
-				u.gradX[i] += 2 * gb * p * (u.x[i] - u.y[j])
+				of.X[i] += 2 * gb * p * (u.x[i] - u.y[j])
 			}
 		}
 		if l == 1 { // the first f, 0, does not depend on anything
@@ -96,11 +83,12 @@ func (u *unrolling) gradient(q, z []float64) {
 		}
 		clear(gBar)
 		for i, fb := range fBar { // back through f of iteration l-1
-			u.softRow(gs[l-1], i)
+			u.soften(u.row, gs[l-1], u.y, u.x[i])
 			for j, p := range u.row {
 				gBar[j] -= fb * p
-				u.gradX[i] += 2 * fb * p * (u.x[i] - u.y[j])
+				of.X[i] += 2 * fb * p * (u.x[i] - u.y[j])
 			}
 		}
 	}
+	return of
 }
