@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -65,7 +66,7 @@ func (b band) overSeconds(c line) line {
 // chart is a plot of lines.
 type chart struct {
 	title, x, y string
-	logX, logY  bool
+	log         bool // both axes
 	lines       []line
 	legend      string     // corner: "top right" and so on; "" for none
 	yRange      [2]float64 // the range of the axis, where it is not that of the values
@@ -73,7 +74,7 @@ type chart struct {
 
 // lossChart is a chart of losses on logarithmic axes.
 func lossChart(title, x string) *chart {
-	return &chart{title: title, x: x, y: "loss (KL per entry)", logX: true, logY: true}
+	return &chart{title: title, x: x, y: "loss (KL per entry)", log: true}
 }
 
 func (c *chart) add(l ...line) { c.lines = append(c.lines, l...) }
@@ -90,10 +91,8 @@ func (c *chart) plot() (*plot.Plot, error) {
 	}
 	p.X.Label.Text, p.Y.Label.Text = c.x, c.y
 	p.X.Tick.Marker, p.Y.Tick.Marker = plain{}, plain{}
-	if c.logX {
+	if c.log {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
-	}
-	if c.logY {
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, decades{}
 	}
 	grid := plotter.NewGrid()
@@ -111,24 +110,11 @@ func (c *chart) plot() (*plot.Plot, error) {
 	if p.Legend.Top {
 		p.Legend.YOffs = vg.Points(-4)
 	}
-	inside := func(x, y float64) bool {
-		return !math.IsNaN(x) && !math.IsNaN(y) && !math.IsInf(y, 0) && !(c.logX && x <= 0) &&
-			!(c.logY && y <= 0)
-	}
 	for _, l := range c.lines {
 		if l.low != nil {
-			var edge plotter.XYs
-			for i := range l.x {
-				if inside(l.x[i], l.low[i]) && inside(l.x[i], l.high[i]) {
-					edge = append(edge, plotter.XY{X: l.x[i], Y: l.high[i]})
-				}
-			}
-			for i := len(l.x) - 1; i >= 0; i-- {
-				if inside(l.x[i], l.low[i]) && inside(l.x[i], l.high[i]) {
-					edge = append(edge, plotter.XY{X: l.x[i], Y: l.low[i]})
-				}
-			}
-			if len(edge) > 2 {
+			edge, back := c.points(l.x, l.high), c.points(l.x, l.low)
+			slices.Reverse(back)
+			if edge = append(edge, back...); len(edge) > 2 {
 				band, err := plotter.NewPolygon(edge)
 				if err != nil {
 					return nil, err
@@ -140,12 +126,7 @@ func (c *chart) plot() (*plot.Plot, error) {
 		}
 	}
 	for _, l := range c.lines {
-		var xy plotter.XYs
-		for i := range l.x {
-			if inside(l.x[i], l.y[i]) {
-				xy = append(xy, plotter.XY{X: l.x[i], Y: l.y[i]})
-			}
-		}
+		xy := c.points(l.x, l.y)
 		if len(xy) == 0 {
 			continue
 		}
@@ -178,6 +159,16 @@ func (c *chart) plot() (*plot.Plot, error) {
 		p.Y.Min, p.Y.Max = c.yRange[0], c.yRange[1]
 	}
 	return p, nil
+}
+
+// points are those of a line that can be drawn.
+func (c *chart) points(x, y []float64) (xy plotter.XYs) {
+	for i := range x {
+		if !math.IsNaN(x[i]) && !math.IsNaN(y[i]) && !math.IsInf(y[i], 0) && !(c.log && min(x[i], y[i]) <= 0) {
+			xy = append(xy, plotter.XY{X: x[i], Y: y[i]})
+		}
+	}
+	return xy
 }
 
 // plain has the default ticks of a linear axis, without zeros at the end of labels.

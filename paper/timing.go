@@ -193,11 +193,10 @@ var timingLooks = map[string]line{
 }
 
 func timingPage(w *writer, res timingResult) error {
-	a := &chart{title: "time", x: "samples n", y: "seconds", logX: true, logY: true, legend: "top left",
+	a := &chart{title: "time", x: "samples n", y: "seconds", log: true, legend: "top left",
 		yRange: [2]float64{5e-6, 50}}
-	b := &chart{title: "memory", x: "samples n", y: "MB allocated", logX: true, logY: true}
-	c := &chart{title: "error of the gradient in x", x: "samples n", y: "relative error", logX: true,
-		logY: true}
+	b := &chart{title: "memory", x: "samples n", y: "MB allocated", log: true}
+	c := &chart{title: "error of the gradient in x", x: "samples n", y: "relative error", log: true}
 	by := map[string]timed{}
 	last := len(res.Methods[0].N) - 1
 	rows := [][]string{{fmt.Sprintf("n = %d", res.Methods[0].N[last]), "iterations", "ms", "MB", "error in x",
