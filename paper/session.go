@@ -106,19 +106,16 @@ func cached[T any](s *session, key string, compute func() (T, error)) (v T, err 
 	if err != nil {
 		return v, err
 	}
-	h := sha256.Sum256([]byte(by + "\n" + s.name + "\n" + key))
-	file := filepath.Join("cache", s.name, hex.EncodeToString(h[:12])+".json")
-	if text, err := os.ReadFile(file); err == nil && !s.again && json.Unmarshal(text, &v) == nil {
+	return report.Cached(s.name+"/", by+"\n"+s.name+"\n"+key, s.again, func() (v T, err error) {
+		if err := s.ctx.Err(); err != nil {
+			return v, err
+		}
+		if v, err = compute(); err != nil {
+			return v, fmt.Errorf("%s: %w", key, err)
+		}
+		s.say("%s", key)
 		return v, nil
-	}
-	if err := s.ctx.Err(); err != nil {
-		return v, err
-	}
-	if v, err = compute(); err != nil {
-		return v, fmt.Errorf("%s: %w", key, err)
-	}
-	s.say("%s", key)
-	return v, report.Write(file, v)
+	})
 }
 
 // repeat returns f(1), ..., f(n), each cached under the key and its number, computed on as many goroutines as

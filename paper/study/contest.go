@@ -113,54 +113,40 @@ func bestRank(byRank [][]float64) int {
 	return slices.Index(means, slices.Min(means))
 }
 
-// fitting is the way of one fit by a function of quantmf.
-func fitting[M quantmf.Model](name string,
-	fit func(context.Context, quantmf.Mat, int, ...quantmf.FitOption) (M, error),
-	opts ...quantmf.FitOption) way {
+// fitted fits by a method on one core.
+func fitted(method quantmf.Method, holes quantmf.Mat, k int, seed uint64,
+	opts ...quantmf.FitOption) quantmf.Model {
+	m, err := quantmf.Fit(context.Background(), method, holes, k, append(slices.Clone(opts),
+		quantmf.WithMissingValues(), quantmf.WithSeed(seed), quantmf.WithWorkers(1))...)
+	check(err)
+	return m
+}
+
+// fitting is the way of one fit by a method.
+func fitting(name string, method quantmf.Method, opts ...quantmf.FitOption) way {
 	return way{name, func(holes quantmf.Mat, k int, seed uint64) []quantmf.Mat {
-		m, err := fit(context.Background(), holes, k, append(slices.Clone(opts), quantmf.WithMissingValues(),
-			quantmf.WithSeed(seed), quantmf.WithWorkers(1))...)
-		check(err)
-		return []quantmf.Mat{m.Reconstruct()}
+		return []quantmf.Mat{fitted(method, holes, k, seed, opts...).Reconstruct()}
 	}}
 }
 
 func nmf(name string, opts ...quantmf.FitOption) way {
-	return fitting(name, func(ctx context.Context, x quantmf.Mat, k int,
-		o ...quantmf.FitOption) (*quantmf.NMF,
-		error) {
-		return quantmf.FitNMF(ctx, x, k, o...)
-	}, opts...)
+	return fitting(name, quantmf.MethodNMF, opts...)
 }
-
 func qmf(name string, opts ...quantmf.FitOption) way {
-	return fitting(name, func(ctx context.Context, x quantmf.Mat, k int,
-		o ...quantmf.FitOption) (*quantmf.QMF,
-		error) {
-		return quantmf.FitQMF(ctx, x, k, o...)
-	}, opts...)
+	return fitting(name, quantmf.MethodQMF, opts...)
 }
-
 func qmfq(name string, opts ...quantmf.FitOption) way {
-	return fitting(name, func(ctx context.Context, x quantmf.Mat, k int,
-		o ...quantmf.FitOption) (*quantmf.QMFQ,
-		error) {
-		return quantmf.FitQMFQ(ctx, x, k, o...)
-	}, opts...)
+	return fitting(name, quantmf.MethodQMFQ, opts...)
 }
 
 // stopped is NMF by multiplicative updates, stopped at the number of up to 600 updates that predicts the
 // hidden cells best.
 func stopped(name string) way {
 	return way{name, func(holes quantmf.Mat, k int, seed uint64) (fits []quantmf.Mat) {
-		opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithWorkers(1),
-			quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithSeed(seed)}
-		var from []quantmf.FitOption
+		opts := []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}
 		for _, epochs := range []int{15, 10, 15, 20, 40, 50, 100, 150, 200} { // 15, 25, ..., 600 in all
-			m, err := quantmf.FitNMF(context.Background(), holes, k,
-				slices.Concat(from, opts, []quantmf.FitOption{quantmf.WithEpochs(epochs)})...)
-			check(err)
-			from = []quantmf.FitOption{quantmf.WithInit(m.U, m.V)}
+			m := fitted(quantmf.MethodNMF, holes, k, seed, append(opts, quantmf.WithEpochs(epochs))...)
+			opts = append(opts[:1], quantmf.WithInit(m.Factors()))
 			fits = append(fits, m.Reconstruct())
 		}
 		return fits
@@ -171,75 +157,75 @@ func stopped(name string) way {
 // cells over the masks: of each set and rank the mean of 100 log(QMF / NMF) of the hidden cells ± its
 // standard error. Within two of these they are even.
 func heldOut() {
-	of, sum, counts := qmf("QMF"), 0.0, map[string]int{}
+	counts, means := tell(func(x quantmf.Mat, k int) (logs []float64) {
+		var epochs [5][]float64 // hidden divergence by mask, after 5, 10, 20, 40, 80 epochs
+		for draw := range *draws {
+			holes, seed := cells.Hide(x, uint64(draw)), uint64(draw+1)
+			loss := func(w way) float64 {
+				h, _ := cells.Divergences(x, holes, w.fit(holes, k, seed)[0], 1e-30)
+				return math.Log(h)
+			}
+			for e := range epochs {
+				epochs[e] = append(epochs[e], loss(nmf("", quantmf.WithEpochs(5<<e))))
+			}
+			logs = append(logs, loss(qmf("")))
+		}
+		best := epochs[bestRank(epochs[:])]
+		for i := range logs {
+			logs[i] = 100 * (logs[i] - best[i])
+		}
+		return logs
+	})
+	fmt.Printf("%v; geometric mean %+.1f %%\n", counts, 100*(math.Exp(stat.Mean(means, nil)/100)-1))
+}
+
+// tell prints of each set and rank the mean of some logarithms, and counts whether it is below 0, or above,
+// by more than two standard errors. It returns the means, too.
+func tell(of func(x quantmf.Mat, k int) []float64) (counts map[string]int, means []float64) {
+	counts = map[string]int{}
 	for _, set := range sets {
 		x := read(set)
 		for _, k := range []int{3, 6, 12} {
-			var epochs [5][]float64 // hidden divergence by mask, after 5, 10, 20, 40, 80 epochs
-			var logs []float64
-			for draw := range *draws {
-				holes, seed := cells.Hide(x, uint64(draw)), uint64(draw+1)
-				loss := func(w way) float64 {
-					h, _ := cells.Divergences(x, holes, w.fit(holes, k, seed)[0], 1e-30)
-					return math.Log(h)
-				}
-				for e := range epochs {
-					epochs[e] = append(epochs[e], loss(nmf("", quantmf.WithEpochs(5<<e))))
-				}
-				logs = append(logs, loss(of))
+			logs := of(x, k)
+			mean, deviation := stat.MeanStdDev(logs, nil)
+			is := "even"
+			switch far := 2 * deviation / math.Sqrt(float64(len(logs))); {
+			case mean > far:
+				is = "worse"
+			case mean < -far:
+				is = "better"
 			}
-			best := epochs[bestRank(epochs[:])]
-			for i := range logs {
-				logs[i] = 100 * (logs[i] - best[i])
-			}
-			sum += tell(fmt.Sprint(set, " ", k), logs, counts)
+			counts[is]++
+			means = append(means, mean)
+			fmt.Println(set, k, shown(logs), is)
 		}
 	}
-	cases := counts["better"] + counts["even"] + counts["worse"]
-	fmt.Printf("%v; geometric mean %+.1f %%\n", counts, 100*(math.Exp(sum/float64(cases)/100)-1))
-}
-
-// tell prints and counts whether a mean of logarithms is below 0, or above, by more than two standard errors,
-// and returns it.
-func tell(of string, logs []float64, counts map[string]int) float64 {
-	mean, deviation := stat.MeanStdDev(logs, nil)
-	is := "even"
-	switch far := 2 * deviation / math.Sqrt(float64(len(logs))); {
-	case mean > far:
-		is = "worse"
-	case mean < -far:
-		is = "better"
-	}
-	counts[is]++
-	fmt.Println(of, shown(logs), is)
-	return mean
+	return counts, means
 }
 
 // filled compares FitNMF with scikit-learn's NMF of the table whose hidden cells are filled again and again
 // with what it says of them, as heldOut compares QMF with NMF; each has the floor that is best for it.
 func filled() {
-	counts, near, cases := map[string]int{}, 0, 0
-	for _, set := range sets {
-		x := read(set)
-		for _, k := range []int{3, 6, 12} {
-			var logs []float64
-			for draw := range *draws {
-				p := &problem{peerTable: peerTable{key: "filled"}, draw: draw, x: x,
-					mask: cells.Hide(x, uint64(draw))}
-				for i, means := 0, rowMeans(p.mask); i < x.Rows; i++ {
-					p.means = append(p.means, means.At(i, 0))
-				}
-				own := p.score(nmf("").fit(p.mask, k, uint64(draw+1))[0], true)
-				other := p.external("filled", []string{strconv.Itoa(k)})[0]
-				logs = append(logs, 100*math.Log(own.KL/other.KL))
+	counts, means := tell(func(x quantmf.Mat, k int) (logs []float64) {
+		for draw := range *draws {
+			p := &problem{peerTable: peerTable{key: "filled"}, draw: draw, x: x,
+				mask: cells.Hide(x, uint64(draw))}
+			for i := range x.Rows {
+				p.means = append(p.means, stat.Mean(visible(p.mask.Row(i)), nil))
 			}
-			cases++
-			if tell(fmt.Sprint(set, " ", k), logs, counts) <= 1 {
-				near++
-			}
+			own := p.score(fitted(quantmf.MethodNMF, p.mask, k, uint64(draw+1)).Reconstruct(), true)
+			other := p.external("filled", []string{strconv.Itoa(k)})[0]
+			logs = append(logs, 100*math.Log(own.KL/other.KL))
+		}
+		return logs
+	})
+	near := 0
+	for _, mean := range means {
+		if mean <= 1 {
+			near++
 		}
 	}
-	fmt.Printf("%v; no worse than 1 %%: %d of %d\n", counts, near, cases)
+	fmt.Printf("%v; no worse than 1 %%: %d of %d\n", counts, near, len(means))
 }
 
 // choice prints how many times the processor time of a FitQMF that is told start, shrinkage and line one by
@@ -280,15 +266,11 @@ func updates() {
 // batches compares batches of FitQMF. A number of rows with a cross takes the start and the shrinkage that
 // the trials chose for the default batch on the same mask.
 func batches() {
-	ctx := context.Background()
 	batch := func(rows int) quantmf.FitOption { return quantmf.WithBatch(rows) }
 	var first *quantmf.QMF
 	ways := []way{{"32", func(holes quantmf.Mat, k int, seed uint64) []quantmf.Mat {
-		m, err := quantmf.FitQMF(ctx, holes, k, quantmf.WithMissingValues(), quantmf.WithSeed(seed),
-			quantmf.WithWorkers(1), batch(32))
-		check(err)
-		first = m
-		return []quantmf.Mat{m.Reconstruct()}
+		first = fitted(quantmf.MethodQMF, holes, k, seed, batch(32)).(*quantmf.QMF)
+		return []quantmf.Mat{first.Reconstruct()}
 	}}}
 	for _, rows := range []int{64, 128, 1 << 30} {
 		ways = append(ways, qmf(fmt.Sprint(rows), batch(rows)),

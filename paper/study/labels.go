@@ -23,32 +23,26 @@ import (
 func labels() {
 	x := read("golub-leukemia/exp")
 	class := classes()
-	ctx := context.Background()
-	byNMF := func(opts ...quantmf.FitOption) func(uint64) quantmf.Mat {
-		return func(seed uint64) quantmf.Mat {
-			m, err := quantmf.FitNMF(ctx, x, 3, append(opts, quantmf.WithSeed(seed))...)
-			check(err)
-			return m.V
-		}
-	}
-	byQMF := func(opts ...quantmf.FitOption) func(uint64) quantmf.Mat {
-		return func(seed uint64) quantmf.Mat {
-			m, err := quantmf.FitQMF(ctx, x, 3, append(opts, quantmf.WithSeed(seed))...)
-			check(err)
-			return m.V
-		}
-	}
 	rows := [][]string{{fmt.Sprintf("golub, %d seeds", *draws), "mean", "deviation", "lowest"}}
+	by := func(method quantmf.Method, opts ...quantmf.FitOption) func(uint64) quantmf.Mat {
+		return func(seed uint64) quantmf.Mat {
+			m, err := quantmf.Fit(context.Background(), method, x, 3, append(opts, quantmf.WithSeed(seed))...)
+			check(err)
+			_, v := m.Factors()
+			return v
+		}
+	}
 	for _, c := range []struct {
 		name string
 		fit  func(seed uint64) quantmf.Mat
 	}{
-		{"NMF, 200 updates", byNMF(quantmf.WithUpdates(quantmf.UpdatesMultiplicative))},
-		{"NMF, Newton, 10", byNMF(quantmf.WithEpochs(10))},
-		{"NMF, Newton, 20", byNMF(quantmf.WithEpochs(20))},
-		{"NMF, Newton, 60", byNMF(quantmf.WithEpochs(60))},
-		{"QMF", byQMF()}, {"QMF, StartScores", byQMF(quantmf.WithStart(quantmf.StartScores))},
-		{"QMF, StartNMF", byQMF(quantmf.WithStart(quantmf.StartNMF))},
+		{"NMF, 200 updates", by(quantmf.MethodNMF, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))},
+		{"NMF, Newton, 10", by(quantmf.MethodNMF, quantmf.WithEpochs(10))},
+		{"NMF, Newton, 20", by(quantmf.MethodNMF, quantmf.WithEpochs(20))},
+		{"NMF, Newton, 60", by(quantmf.MethodNMF, quantmf.WithEpochs(60))},
+		{"QMF", by(quantmf.MethodQMF)},
+		{"QMF, StartScores", by(quantmf.MethodQMF, quantmf.WithStart(quantmf.StartScores))},
+		{"QMF, StartNMF", by(quantmf.MethodQMF, quantmf.WithStart(quantmf.StartNMF))},
 	} {
 		var got []float64
 		for s := range *draws {

@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -349,17 +348,11 @@ func (t peerTable) problem(draw int) *problem {
 	p := &problem{peerTable: t, draw: draw}
 	var whole, mask [][]float64
 	for i := range d {
-		values, sum, count := map[float64]bool{}, 0.0, 0.0
-		for _, v := range holes.Row(i) {
-			if v == v {
-				values[v] = true
-				sum += v
-				count++
-			}
-		}
-		if len(values) >= 3 {
-			whole, mask, p.means = append(whole, x.Row(i)), append(mask, holes.Row(i)),
-				append(p.means, sum/count)
+		seen := visible(holes.Row(i))
+		mean := stat.Mean(seen, nil)
+		slices.Sort(seen)
+		if len(slices.Compact(seen)) >= 3 {
+			whole, mask, p.means = append(whole, x.Row(i)), append(mask, holes.Row(i)), append(p.means, mean)
 		}
 	}
 	var err error
@@ -372,7 +365,7 @@ func (t peerTable) problem(draw int) *problem {
 
 // outcomes returns the outcomes of a method with all its settings, or with the given ones. They come from the
 // cache if they are there.
-func (p *problem) outcomes(method string, settings []string) (out []outcome) {
+func (p *problem) outcomes(method string, settings []string) []outcome {
 	by := report.Version("bqmf.go", "internal/bqmf")
 	if method == "BQMF" {
 		by = report.Version()
@@ -382,26 +375,21 @@ func (p *problem) outcomes(method string, settings []string) (out []outcome) {
 		check(err)
 		by = fmt.Sprintf("%x", sha256.Sum256(script))
 	}
-	h := sha256.Sum256([]byte(strings.Join(append([]string{by, p.key, fmt.Sprint(p.draw), method},
-		settings...), "\n")))
-	file := filepath.Join("cache", "peers", p.key+"-"+hex.EncodeToString(h[:12])+".json")
-	if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &out) == nil {
-		return out
-	}
-	began := time.Now()
-	switch {
-	case method == "BQMF":
-		out = []outcome{p.bqmf()}
-	case slices.Contains(own, method):
-		out = p.own(method)
-	default:
-		out = p.external(method, settings)
-	}
-	log.Printf("%s, mask %d, %s: %.1f s", p.key, p.draw+1, method, time.Since(began).Seconds())
-	text, err := json.Marshal(out)
+	key := strings.Join(append([]string{by, p.key, fmt.Sprint(p.draw), method}, settings...), "\n")
+	out, err := report.Cached("peers/"+p.key+"-", key, false, func() (out []outcome, err error) {
+		began := time.Now()
+		switch {
+		case method == "BQMF":
+			out = []outcome{p.bqmf()}
+		case slices.Contains(own, method):
+			out = p.own(method)
+		default:
+			out = p.external(method, settings)
+		}
+		log.Printf("%s, mask %d, %s: %.1f s", p.key, p.draw+1, method, time.Since(began).Seconds())
+		return out, nil
+	})
 	check(err)
-	check(os.MkdirAll(filepath.Dir(file), 0o755))
-	check(os.WriteFile(file, text, 0o644))
 	return out
 }
 
@@ -464,33 +452,35 @@ var (
 // own fits NMF or QMF with all ranks.
 func (p *problem) own(method string) (out []outcome) {
 	if method == "row means" {
-		o := p.score(rowMeans(p.mask), true)
+		fit := p.x.Clone()
+		for i, mean := range p.means {
+			for j := range fit.Cols {
+				fit.Set(i, j, mean)
+			}
+		}
+		o := p.score(fit, true)
 		o.Setting = "means"
 		return []outcome{o}
 	}
-	scored := func(setting string, m quantmf.Model, err error, began time.Duration) {
+	scored := func(setting string, by quantmf.Method, k int, opts ...quantmf.FitOption) {
+		began := report.CPUTime()
+		m := fitted(by, p.mask, k, 1, opts...)
 		seconds := (report.CPUTime() - began).Seconds()
-		check(err)
 		o := p.score(m.Reconstruct(), true)
 		o.Setting, o.Seconds = setting, seconds
 		out = append(out, o)
 	}
-	opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithSeed(1), quantmf.WithWorkers(1)}
 	for _, k := range ownRanks {
 		if k > p.x.Rows {
 			break
 		}
 		if method == "QMF" {
-			began := report.CPUTime()
-			m, err := quantmf.FitQMF(context.Background(), p.mask, k, opts...)
-			scored(fmt.Sprintf("k = %d", k), m, err, began)
+			scored(fmt.Sprintf("k = %d", k), quantmf.MethodQMF, k)
 			continue
 		}
 		for _, epochs := range nmfEpochs {
-			began := report.CPUTime()
-			m, err := quantmf.FitNMF(context.Background(), p.mask, k,
-				append(slices.Clone(opts), quantmf.WithEpochs(epochs))...)
-			scored(fmt.Sprintf("k = %d, %d epochs", k, epochs), m, err, began)
+			scored(fmt.Sprintf("k = %d, %d epochs", k, epochs), quantmf.MethodNMF, k,
+				quantmf.WithEpochs(epochs))
 		}
 	}
 	return out
@@ -625,13 +615,5 @@ func runPython(args ...string) []byte {
 	return out
 }
 
-func rowMeans(x quantmf.Mat) quantmf.Mat {
-	fit := quantmf.NewMat(x.Rows, x.Cols)
-	for i := range x.Rows {
-		visible := slices.DeleteFunc(slices.Clone(x.Row(i)), math.IsNaN)
-		for j := range x.Cols {
-			fit.Set(i, j, stat.Mean(visible, nil))
-		}
-	}
-	return fit
-}
+// visible returns the numbers of a row that are not hidden.
+func visible(row []float64) []float64 { return slices.DeleteFunc(slices.Clone(row), math.IsNaN) }

@@ -215,14 +215,14 @@ func (c *comparison) first(v measure) (count int) {
 // divergences has that of every method on every table. Bold is the method with the best ratio to BQMF over
 // the masks that both have.
 func (c *comparison) divergences() string {
-	v, shown := kl, append([]string{"BQMF"}, singles...)
+	shown := append([]string{"BQMF"}, singles...)
 	rows := [][]string{append([]string{"table", "d × n"}, shown...)}
 	for _, t := range c.all {
 		row := []string{t.of().name, fmt.Sprintf("%d × %d", t.Features, t.Samples)}
 		best := 0
 		ratios := make([]float64, len(shown))
 		for i, m := range shown {
-			b, o, has := v.both(t, "BQMF", m)
+			b, o, has := kl.both(t, "BQMF", m)
 			if ratios[i] = o / b; !has {
 				ratios[i] = math.NaN()
 			} else if ratios[i] < ratios[best] {
@@ -232,12 +232,12 @@ func (c *comparison) divergences() string {
 		for i, m := range shown {
 			cell := ""
 			if ratios[i] == ratios[i] {
-				value, _ := v.mean(t, m)
+				value, _ := kl.mean(t, m)
 				cell = number(value, 4)
 				if i == best {
 					cell = "**" + cell + "**"
 				}
-				if masks := len(v.of(t.method(m))); masks < c.masks {
+				if masks := len(t.method(m).KL); masks < c.masks {
 					cell += few[masks]
 				}
 			}

@@ -1,8 +1,10 @@
 // Package report has what measurements of this module share: tables of Markdown, pages whose parts are filled
-// in, files of results, and the processor time.
+// in, files of results and of a cache, and the processor time.
 package report
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -99,6 +101,20 @@ func Write(file string, v any) error {
 		return err
 	}
 	return os.WriteFile(file, append(compact(text), '\n'), 0o644)
+}
+
+// Cached returns what compute has returned for a key, from cache/, or calls it, anew where again is set. The
+// name of the file begins with the given one.
+func Cached[T any](name, key string, again bool, compute func() (T, error)) (v T, err error) {
+	h := sha256.Sum256([]byte(key))
+	file := filepath.Join("cache", name+hex.EncodeToString(h[:12])+".json")
+	if text, err := os.ReadFile(file); err == nil && !again && json.Unmarshal(text, &v) == nil {
+		return v, nil
+	}
+	if v, err = compute(); err != nil {
+		return v, err
+	}
+	return v, Write(file, v)
 }
 
 func compact(text []byte) []byte {
