@@ -164,7 +164,8 @@ func (c *chart) plot() (*plot.Plot, error) {
 // points are those of a line that can be drawn.
 func (c *chart) points(x, y []float64) (xy plotter.XYs) {
 	for i := range x {
-		if !math.IsNaN(x[i]) && !math.IsNaN(y[i]) && !math.IsInf(y[i], 0) && !(c.log && min(x[i], y[i]) <= 0) {
+		if !math.IsNaN(x[i]) && !math.IsNaN(y[i]) && !math.IsInf(y[i], 0) &&
+			!(c.log && min(x[i], y[i]) <= 0) {
 			xy = append(xy, plotter.XY{X: x[i], Y: y[i]})
 		}
 	}

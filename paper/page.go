@@ -3,9 +3,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/quantmf/quantmf/paper/internal/report"
@@ -26,12 +28,16 @@ func (w *writer) claim(of, here string, args ...any) {
 
 func (w *writer) table(name string, rows [][]string) { w.parts[name] = report.Table(rows) }
 
-// section reads the results of an experiment for its part of the page.
+// section reads the results of an experiment, in the full setting, for its part of the page.
 func section[T any](name string, fill func(*writer, T) error) func(*writer) error {
 	return func(w *writer) error {
-		r, err := read[T](name)
+		text, err := os.ReadFile(filepath.Join("results", name+".json"))
 		if err != nil {
 			return err
+		}
+		var r result[T]
+		if err := json.Unmarshal(text, &r); err != nil {
+			return fmt.Errorf("results of %s: %w", name, err)
 		}
 		h := r.Header
 		w.runs = append(w.runs, fmt.Sprintf("%s %s %s", name, h.Setting, h.Version))

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -74,18 +73,6 @@ func (s *session) save(v any) error {
 	s.say("%s", file)
 	return report.Write(file,
 		result[any]{header{s.setting(), report.Version(), report.Today(), report.Machine()}, v})
-}
-
-// read returns the results of an experiment in the full setting.
-func read[T any](name string) (r result[T], err error) {
-	text, err := os.ReadFile(filepath.Join("results", name+".json"))
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("results of %s: %w", name, err)
-	}
-	return r, nil
 }
 
 // program returns the SHA-256 of the running program, in which the package is compiled.

@@ -245,7 +245,9 @@ func survivalPage(w *writer, res survivalResult) error {
 	rows = [][]string{{"ours, mean of seeds", "NMF, QMF", "chance of QMF: mean, 95th",
 		"all ten: NMF, QMF, chance"}}
 	for _, a := range res.Ours {
-		share := func(model string) float64 { return float64(below(a.LR[model], 1)) / float64(len(a.LR[model])) }
+		share := func(model string) float64 {
+			return float64(below(a.LR[model], 1)) / float64(len(a.LR[model]))
+		}
 		rows = append(rows, []string{strings.TrimPrefix(a.Set, "tcga-"),
 			fmt.Sprintf("%.1f, %.1f", average(a.Joint["NMF"]), average(a.Joint["QMF"])),
 			fmt.Sprintf("%.2f, %g", a.Chance["QMF"], a.ChanceHigh["QMF"]),
