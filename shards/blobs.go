@@ -25,6 +25,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/quantmf/quantmf/internal/section"
 )
@@ -53,31 +54,33 @@ func kindName(kind uint32) string {
 // planName is the name of the plan.
 const planName = "plan"
 
-func digits(i, n int) string {
-	s := strconv.Itoa(i)
-	for len(s) < n {
-		s = "0" + s
-	}
-	return s
-}
-
-// rowsName returns the name of the rows of a shard.
-func rowsName(shard int) string { return "rows-" + digits(shard, 4) }
-
-func roundName(round int) string        { return "round-" + digits(round, 6) }
-func vName(round int) string            { return "v-" + digits(round, 6) }
-func mainName(round int) string         { return "main-" + digits(round, 6) }
-func stateName(round, shard int) string { return "state-" + digits(round, 6) + "-" + digits(shard, 4) }
-func partName(round, shard int) string  { return "part-" + digits(round, 6) + "-" + digits(shard, 4) }
-
-// whom tells to which fit, round and shard a blob belongs.
+// whom tells what a blob is: of which kind, and to which fit, round and shard it belongs.
 type whom struct {
+	kind         uint32
 	id           uint64
 	round, shard int
 }
 
-func (w whom) encode(kind uint32, sections ...section.Section) []byte {
-	return section.Encode(kind,
+// name is the name of the blob.
+func (w whom) name() string {
+	number := func(i, digits int) string {
+		s := strconv.Itoa(i)
+		return "-" + strings.Repeat("0", max(digits-len(s), 0)) + s
+	}
+	first := [...]string{planName, "rows", "round", "v", "main", "state", "part"}[w.kind-kindPlan]
+	switch w.kind {
+	case kindPlan:
+		return first
+	case kindRows:
+		return first + number(w.shard, 4)
+	case kindState, kindPart:
+		return first + number(w.round, 6) + number(w.shard, 4)
+	}
+	return first + number(w.round, 6)
+}
+
+func (w whom) encode(sections ...section.Section) []byte {
+	return section.Encode(w.kind,
 		append([]section.Section{section.Words("WHOM", w.id, uint64(w.round), uint64(w.shard))}, sections...))
 }
 
@@ -85,6 +88,17 @@ func (w whom) encode(kind uint32, sections ...section.Section) []byte {
 func (w whom) is(f *section.File) (bool, error) {
 	v, err := f.Words("WHOM", 3)
 	return err == nil && v[0] == w.id && v[1] == uint64(w.round) && v[2] == uint64(w.shard), err
+}
+
+// way says what writes the blob again where no step does.
+func (w whom) way() string {
+	switch {
+	case w.kind == kindPart || w.kind == kindRound || w.kind == kindState && w.round > 0:
+		return ""
+	case (w.kind == kindV || w.kind == kindMain) && w.round > 0:
+		return "the reduce of round " + strconv.Itoa(w.round-1) + " writes it again"
+	}
+	return "the plan of the same fit writes it again"
 }
 
 // errMissing is the error of a blob that does not exist.
@@ -146,33 +160,22 @@ func (b *blob) restore(parts []section.Part, count int) ([]uint64, error) {
 	return index, b.fault(err)
 }
 
-// way says what writes a blob of a kind again where no step does.
-func way(kind uint32, of *whom) string {
-	switch {
-	case kind == kindPart || kind == kindRound || kind == kindState && of.round > 0:
-		return ""
-	case (kind == kindV || kind == kindMain) && of.round > 0:
-		return "the reduce of round " + strconv.Itoa(of.round-1) + " writes it again"
-	}
-	return "the plan of the same fit writes it again"
+// read gets and decodes a blob, which must have the sections of the tags.
+func (f *Fit) read(kind uint32, round, shard int, tags ...string) (*blob, error) {
+	return read(f.store, f.plan.whom(kind, round, shard), tags...)
 }
 
-// read gets and decodes a blob, which must have the sections of the tags and be the given one's.
-func (f *Fit) read(name string, kind uint32, of whom, tags ...string) (*blob, error) {
-	return read(f.store, name, kind, &of, tags)
-}
-
-// read is the same for any store; of may be nil.
-func read(store Store, name string, kind uint32, of *whom, tags []string) (*blob, error) {
-	data, err := store.Get(name)
+// read is the same for any store. Of a plan it does not ask whose it is.
+func read(store Store, of whom, tags ...string) (*blob, error) {
+	b := &blob{name: of.name(), way: of.way()}
+	data, err := store.Get(b.name)
 	if err == nil && data == nil {
 		err = errMissing
 	}
-	b := &blob{name: name, way: way(kind, of)}
 	if err == nil {
-		b.File, err = section.Decode(data, kind, kindName, append(slices.Clip(tags), "WHOM"), nil)
+		b.File, err = section.Decode(data, of.kind, kindName, append(slices.Clip(tags), "WHOM"), nil)
 	}
-	if err == nil && of != nil {
+	if err == nil && of.kind != kindPlan {
 		var is bool
 		if is, err = of.is(b.File); err == nil && !is {
 			err = b.Fail("WHOM", "the blob is of another fit, round or shard")
@@ -182,4 +185,10 @@ func read(store Store, name string, kind uint32, of *whom, tags []string) (*blob
 		return nil, b.fault(err)
 	}
 	return b, nil
+}
+
+// put writes a blob.
+func (f *Fit) put(kind uint32, round, shard int, sections ...section.Section) error {
+	of := f.plan.whom(kind, round, shard)
+	return f.store.Put(of.name(), of.encode(sections...))
 }

@@ -42,7 +42,7 @@ func TestShardBestBeyondHistory(t *testing.T) {
 	fit := must(Open(s))(t)
 	rounds(t, fit, 3)
 	const best = 5 // of the numbers of STAT
-	name := roundName(3)
+	const name = "round-000003"
 	s.blobs[name] = altered(s.blobs[name], "STAT", best, 8)
 	var format *quantmf.FormatError
 	if _, err := fit.readRound(3); !errors.As(ofBlobs(err), &format) {

@@ -37,13 +37,10 @@ type mainNMF struct {
 
 // newMain makes room for it.
 func (p *plan) newMain() *mainNMF {
-	m := &mainNMF{rows: p.D}
 	v := func(n int) []float64 { return make([]float64, n) }
+	m := &mainNMF{rows: p.D, z: v(p.K * p.N)}
 	if p.Holds {
 		m.best = v(p.K * p.N)
-	}
-	if p.Kind == section.NMF {
-		m.z = v(p.K * p.N)
 	}
 	if p.newton() {
 		if p.Partial {
@@ -173,9 +170,26 @@ func (f *Fit) reduceNewton(r *stage, v []float64, m nmf.Problem) ([]float64, []s
 	if err := f.main(r.Number, main.parts()); err != nil {
 		return nil, nil, err
 	}
-	j := &joining{Fit: f, r: r, c: c, fit: nmf.NewRounds(m), main: main, v: v, beside: beside}
-	if err := j.join(m.U); err != nil {
+	j := &joining{plan: f.plan, r: r, c: c, fit: nmf.NewRounds(m), main: main, v: v, beside: beside}
+	passed := j.fit.Passed
+	if r.Phase == phaseSearch {
+		passed = j.fit.Searched
+	}
+	if err := f.sum(r.Number, m.U, func(run int) (num, _, _ []section.Part) {
+		for _, s := range passed(run) {
+			// far from 1 a sum may overflow, and the steps that it is of are none
+			num = append(num, section.Any(s))
+		}
+		return num, nil, nil
+	}); err != nil {
 		return nil, nil, err
+	}
+	r.Fresh = false
+	if r.Phase == phaseSearch {
+		j.turn(&nmf.Descent{Direction: beside, Slopes: main.slopes, Most: main.most, SumU: c.more})
+		c.ahead = false
+	} else {
+		j.judge(m.U)
 	}
 	r.Numbers = c.numbers()
 	return j.v, main.parts(), nil
@@ -184,7 +198,7 @@ func (f *Fit) reduceNewton(r *stage, v []float64, m nmf.Problem) ([]float64, []s
 // joining is a reduce of a round of Newton's method. Round, course and main are those of this round, and
 // become those of the next.
 type joining struct {
-	*Fit
+	plan   *plan
 	r      *stage
 	c      *course
 	fit    *nmf.Newton
@@ -197,28 +211,6 @@ type joining struct {
 func (j *joining) turn(d *nmf.Descent) {
 	j.v, j.r.Beside, j.c.tau, j.c.more = j.fit.Turn(j.main.y, j.main.z, j.c.tau, d)
 	j.r.Phase = phaseHalf
-}
-
-// join joins the sums of all other rounds; u has room for U where there are penalties.
-func (j *joining) join(u []float64) error {
-	p, main, c, r := j.plan, j.main, j.c, j.r
-	passed := j.fit.Passed
-	if r.Phase == phaseSearch {
-		passed = j.fit.Searched
-	}
-	for shard := range p.Shards {
-		if err := j.passed(passed, u, r.Number, shard); err != nil {
-			return err
-		}
-	}
-	r.Fresh = false
-	if r.Phase == phaseSearch {
-		j.turn(&nmf.Descent{Direction: j.beside, Slopes: main.slopes, Most: main.most, SumU: c.more})
-		c.ahead = false
-		return nil
-	}
-	j.judge(u)
-	return nil
 }
 
 // judge goes on from the losses at the next factors.
@@ -291,27 +283,6 @@ func (j *joining) descend() {
 	copy(main.slopes, d.Slopes)
 	copy(main.most, d.Most)
 	r.Beside, c.more = d.Direction, d.SumU
-}
-
-// passed takes the sums of a shard's runs into their pieces.
-func (f *Fit) passed(of func(run int) [][]float64, u []float64, round, shard int) error {
-	p, cut := f.plan, f.plan.cut(shard)
-	b, err := f.part(round, shard)
-	if err != nil {
-		return err
-	}
-	var num, us []section.Part
-	for run := cut.From; run < cut.To; run++ {
-		for _, s := range of(run) {
-			// far from 1 a sum may overflow, and the steps that it is of are none
-			num = append(num, section.Any(s))
-		}
-	}
-	from, to := cut.Rows()
-	if p.Penalties.Any() {
-		us = append(us, section.Positive(u[from*p.K:to*p.K]))
-	}
-	return b.fill(sums{"NUMS", num}, sums{"DENS", nil}, sums{"LOSS", nil}, sums{"UFAC", us})
 }
 
 // problem is that of a reduce, which has no rows.

@@ -8,6 +8,7 @@ package shards
 // is its rows of U, of z before the step ahead and, where cells are held out, those at the best epoch.
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -146,10 +147,12 @@ func (f *Fit) reduceNMF(r *stage, v []float64, workers *pool.Pool) ([]float64, [
 		return nil, nil, err
 	}
 	method := nmf.NewUpdates(m)
-	for shard := range p.Shards {
-		if err := f.sumNMF(method, m.U, r.Number, shard); err != nil {
-			return nil, nil, err
-		}
+	if err := f.sum(r.Number, m.U, func(run int) (num, den, losses []section.Part) {
+		a, b, c := method.Sums(run)
+		return []section.Part{section.Positive(a)}, []section.Part{section.Positive(b)},
+			[]section.Part{section.Positive(c)}
+	}); err != nil {
+		return nil, nil, err
 	}
 	c, err := r.course(p)
 	if err != nil {
@@ -188,24 +191,29 @@ func (f *Fit) reduceNMF(r *stage, v []float64, workers *pool.Pool) ([]float64, [
 	return v, main.parts(), nil
 }
 
-// sumNMF takes the sums of a shard's runs into their pieces.
-func (f *Fit) sumNMF(method *nmf.Updates, u []float64, round, shard int) error {
-	p, cut := f.plan, f.plan.cut(shard)
-	b, err := f.part(round, shard)
-	if err != nil {
-		return err
+// sum takes the sums of all shards' runs into the parts that of has of each, and their rows of U into u.
+func (f *Fit) sum(round int, u []float64, of func(run int) (num, den, losses []section.Part)) error {
+	p := f.plan
+	for shard := range p.Shards {
+		b, err := f.part(round, shard)
+		if err != nil {
+			return err
+		}
+		var num, den, losses, us []section.Part
+		cut := p.cut(shard)
+		for run := cut.From; run < cut.To; run++ {
+			n, d, l := of(run)
+			num, den, losses = append(num, n...), append(den, d...), append(losses, l...)
+		}
+		if from, to := cut.Rows(); p.Penalties.Any() {
+			us = append(us, section.Positive(u[from*p.K:to*p.K]))
+		}
+		if err := b.fault(cmp.Or(b.Fill("NUMS", num), b.Fill("DENS", den), b.Fill("LOSS", losses),
+			b.Fill("UFAC", us))); err != nil {
+			return err
+		}
 	}
-	var num, den, losses []section.Part
-	for run := cut.From; run < cut.To; run++ {
-		a, b, c := method.Sums(run)
-		num, den, losses = append(num, section.Positive(a)), append(den, section.Positive(b)),
-			append(losses, section.Positive(c))
-	}
-	us := []section.Part{}
-	if from, to := cut.Rows(); p.Penalties.Any() {
-		us = append(us, section.Positive(u[from*p.K:to*p.K]))
-	}
-	return b.fill(sums{"NUMS", num}, sums{"DENS", den}, sums{"LOSS", losses}, sums{"UFAC", us})
+	return nil
 }
 
 // finishNMF reads the factors of a fit that is over, U (d × k) and V (k × n).

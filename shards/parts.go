@@ -44,7 +44,7 @@ func (f *Fit) part(round, shard int) (*blob, error) {
 	if f.plan.Kind == section.NMF {
 		tags = tags[:4]
 	}
-	b, err := f.read(partName(round, shard), kindPart, f.plan.whom(round, shard), tags...)
+	b, err := f.read(kindPart, round, shard, tags...)
 	if err != nil {
 		if damaged(err) {
 			err = &StepError{round, shard, err}
@@ -53,19 +53,4 @@ func (f *Fit) part(round, shard int) (*blob, error) {
 	}
 	b.made = &[2]int{round, shard}
 	return b, nil
-}
-
-// sums are the numbers of a section.
-type sums struct {
-	tag   string
-	parts []section.Part
-}
-
-func (b *blob) fill(all ...sums) error {
-	for _, s := range all {
-		if err := b.Fill(s.tag, s.parts); err != nil {
-			return b.fault(err)
-		}
-	}
-	return nil
 }

@@ -22,7 +22,7 @@ type plan struct {
 	runs   []int // where runs of rows begin, and d
 }
 
-func (p *plan) whom(round, shard int) whom { return whom{p.ID, round, shard} }
+func (p *plan) whom(kind uint32, round, shard int) whom { return whom{kind, p.ID, round, shard} }
 
 // count returns the number of runs that the rows are summed in, the most shards that there can be.
 func (p *plan) count() int { return len(p.runs) - 1 }
@@ -48,29 +48,25 @@ func bit(b bool) uint64 {
 	return 0
 }
 
-// planWords are the integers of a plan.
-const planWords = 28
-
 // exponents are added to those of units, which may be negative.
 const exponents = 1 << 12
 
-func (p *plan) words() []uint64 {
-	return []uint64{uint64(p.Kind), p.ID, uint64(p.D), uint64(p.N), uint64(p.K), uint64(p.Shards),
-		uint64(p.Visible), uint64(p.HeldOut),
-		bit(p.Partial), bit(p.Holds), bit(p.Strict), bit(p.Signed), uint64(int64(p.All) + exponents),
-		p.Origin,
-		uint64(p.MaxIterations), uint64(p.Levels), uint64(p.Epochs), p.Seed, uint64(p.BatchRows),
-		uint64(p.Patience),
-		p.Squash, p.Schedule, p.Start, p.Ends, p.Updates, bit(p.Missing), bit(p.Mapped),
-		uint64(p.Fixed)}
+// number is an integer of a plan.
+type number struct {
+	at   any // *int, *uint32, *uint64 or *bool
+	most uint64
 }
 
-// bounds are what each of the words may at most be.
-func bounds() [planWords]uint64 {
+// numbers are the integers of a plan, in the order of section WORD.
+func (p *plan) numbers() []number {
 	const size, any = 1<<31 - 1, math.MaxUint64
-	return [planWords]uint64{uint64(section.QMF), any, size, size, size, size, 1 << 62, 1 << 62, 1, 1, 1, 1,
-		2 * exponents, fit.LastStart, size, size, size, any, size, size, fit.LastSquash,
-		fit.LastSchedule, fit.LastStart, fit.LastEnds, fit.LastUpdates, 1, 1, size}
+	return []number{{&p.Kind, uint64(section.QMF)}, {&p.ID, any}, {&p.D, size}, {&p.N, size}, {&p.K, size},
+		{&p.Shards, size}, {&p.Visible, 1 << 62}, {&p.HeldOut, 1 << 62}, {&p.Partial, 1}, {&p.Holds, 1},
+		{&p.Strict, 1}, {&p.Signed, 1}, {&p.All, 2 * exponents}, {&p.Origin, fit.LastStart},
+		{&p.MaxIterations, size}, {&p.Levels, size}, {&p.Epochs, size}, {&p.Seed, any}, {&p.BatchRows, size},
+		{&p.Patience, size}, {&p.Squash, fit.LastSquash}, {&p.Schedule, fit.LastSchedule},
+		{&p.Start, fit.LastStart}, {&p.Ends, fit.LastEnds}, {&p.Updates, fit.LastUpdates}, {&p.Missing, 1},
+		{&p.Mapped, 1}, {&p.Fixed, size}}
 }
 
 func (p *plan) reals() []section.Part {
@@ -82,14 +78,28 @@ func (p *plan) reals() []section.Part {
 }
 
 func (p *plan) encode() []byte {
-	return p.whom(0, 0).encode(kindPlan, section.Words("WORD", p.words()...),
-		section.Parts("REAL", p.reals()),
+	raised := *p
+	raised.All += exponents
+	var words []uint64
+	for _, n := range raised.numbers() {
+		switch v := n.at.(type) {
+		case *int:
+			words = append(words, uint64(*v))
+		case *uint32:
+			words = append(words, uint64(*v))
+		case *uint64:
+			words = append(words, *v)
+		case *bool:
+			words = append(words, bit(*v))
+		}
+	}
+	return p.whom(kindPlan, 0, 0).encode(section.Words("WORD", words...), section.Parts("REAL", p.reals()),
 		section.Floats("UNIT", p.Shift))
 }
 
 // readPlan reads the plan of a store.
 func readPlan(store Store) (*plan, error) {
-	b, err := read(store, planName, kindPlan, nil, []string{"WORD", "REAL", "UNIT"})
+	b, err := read(store, whom{kind: kindPlan}, "WORD", "REAL", "UNIT")
 	if err != nil {
 		return nil, err
 	}
@@ -98,23 +108,28 @@ func readPlan(store Store) (*plan, error) {
 }
 
 func decodePlan(f *section.File) (*plan, error) {
-	w, err := f.Words("WORD", planWords)
+	p := new(plan)
+	numbers := p.numbers()
+	w, err := f.Words("WORD", len(numbers))
 	if err != nil {
 		return nil, err
 	}
-	for i, most := range bounds() {
-		if w[i] > most || i < 6 && i != 1 && w[i] < 1 {
+	for i, n := range numbers {
+		if w[i] > n.most || i < 6 && i != 1 && w[i] < 1 {
 			return nil, f.FailAt("WORD", i, "a number is out of range")
 		}
+		switch v := n.at.(type) {
+		case *int:
+			*v = int(w[i])
+		case *uint32:
+			*v = uint32(w[i])
+		case *uint64:
+			*v = w[i]
+		case *bool:
+			*v = w[i] == 1
+		}
 	}
-	p := &plan{ID: w[1], Shards: int(w[5]), Split: fit.Split{Kind: uint32(w[0]), D: int(w[2]), N: int(w[3]),
-		K: int(w[4]), Visible: int(w[6]), HeldOut: int(w[7]), Partial: w[8] == 1, Holds: w[9] == 1,
-		Strict: w[10] == 1, Units: fit.Units{Signed: w[11] == 1, All: int(w[12]) - exponents},
-		Settings: fit.Settings{Origin: w[13], MaxIterations: int(w[14]), Levels: int(w[15]),
-			Epochs: int(w[16]), Seed: w[17], BatchRows: int(w[18]), Patience: int(w[19]),
-			Choices: fit.Choices{Squash: w[20], Schedule: w[21], Start: w[22], Ends: w[23],
-				Updates: w[24]},
-			Missing: w[25] == 1, Mapped: w[26] == 1, Fixed: int(w[27])}}}
+	p.All -= exponents
 	if limit.TooMany(max(p.D, p.N), max(p.Levels, 2)) || uint64(p.K) > limit.Cells/uint64(p.D+p.N) {
 		return nil, f.FailAt("WORD", 4, "the model would need too much memory")
 	}

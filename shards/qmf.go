@@ -11,6 +11,7 @@ package shards
 // V.
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -134,9 +135,10 @@ func (f *Fit) takePart(r *stage, shard int, to *fit.Total) (*blob, error) {
 	if len(to.U) > 0 {
 		u = append(u, section.Finite(to.U[from*p.K:end*p.K]))
 	}
-	if err := b.fill(sums{"NUMS", num}, sums{"DENS", den},
-		sums{"LOSS", []section.Part{section.Positive(to.Losses[from:end])}},
-		sums{"HELD", []section.Part{section.Positive(to.Held[from:end])}}, sums{"UFAC", u}); err != nil {
+	if err := b.fault(cmp.Or(b.Fill("NUMS", num), b.Fill("DENS", den),
+		b.Fill("LOSS", []section.Part{section.Positive(to.Losses[from:end])}),
+		b.Fill("HELD", []section.Part{section.Positive(to.Held[from:end])}),
+		b.Fill("UFAC", u))); err != nil {
 		return nil, err
 	}
 	for i, node := range nodes {

@@ -54,13 +54,13 @@ func (r *stage) enter(l fit.Losses, epochs int, again, end phase) {
 }
 
 // fault is the error of the round's blob.
-func (r *stage) fault(err error) error { return &blobError{Name: roundName(r.Number), Err: err} }
+func (r *stage) fault(err error) error {
+	return &blobError{Name: whom{kind: kindRound, round: r.Number}.name(), Err: err}
+}
 
 func (f *Fit) putRound(r *stage, v []float64, main []section.Part) error {
-	of := f.plan.whom(r.Number, 0)
 	if len(main) > 0 {
-		if err := f.store.Put(mainName(r.Number),
-			of.encode(kindMain, section.Parts("REAL", main))); err != nil {
+		if err := f.put(kindMain, r.Number, 0, section.Parts("REAL", main)); err != nil {
 			return err
 		}
 	}
@@ -68,10 +68,11 @@ func (f *Fit) putRound(r *stage, v []float64, main []section.Part) error {
 	if f.plan.newton() {
 		factor = append(factor, section.Floats("VTWO", r.Beside))
 	}
-	if err := f.store.Put(vName(r.Number), of.encode(kindV, factor...)); err != nil {
+	if err := f.put(kindV, r.Number, 0, factor...); err != nil {
 		return err
 	}
-	data := of.encode(kindRound,
+	of := f.plan.whom(kindRound, r.Number, 0)
+	data := of.encode(
 		section.Words("STAT", uint64(r.Phase), bit(r.Fresh), uint64(r.Steps), uint64(r.Done), bit(r.Kept),
 			uint64(r.BestEpoch), uint64(r.Last), math.Float64bits(r.Best), math.Float64bits(r.Mark)),
 		section.Floats("HIST", r.History), section.Floats("VALI", r.Validation),
@@ -82,18 +83,19 @@ func (f *Fit) putRound(r *stage, v []float64, main []section.Part) error {
 		_, err = decodeRound(file, f.plan, r.Number)
 	}
 	if err != nil {
-		return &blobError{Name: roundName(r.Number - 1), Err: err}
+		of.round--
+		return &blobError{Name: of.name(), Err: err}
 	}
-	return f.store.Put(roundName(r.Number), data)
+	return f.store.Put(of.name(), data)
 }
 
 var roundTags = []string{"STAT", "HIST", "VALI", "NUMB"}
 
 func (f *Fit) readRound(round int) (*stage, error) {
 	if round < 0 {
-		return nil, &blobError{Name: roundName(round), Err: errMissing}
+		return nil, (&stage{Number: round}).fault(errMissing)
 	}
-	b, err := f.read(roundName(round), kindRound, f.plan.whom(round, 0), roundTags...)
+	b, err := f.read(kindRound, round, 0, roundTags...)
 	if err != nil {
 		return nil, err
 	}
@@ -153,26 +155,15 @@ func (f *Fit) current() (*stage, error) {
 		return nil, err
 	}
 	// Round low is there, and none of readAhead rounds from high on is.
-	low, high := r.Number, 0
-	for step := 1; high == 0; step *= 2 {
-		next, err := f.roundAt(low + step)
+	low, high := r.Number, math.MaxInt
+	for step := 1; high-low > 1; step = min(2*step, high-low) {
+		at := low + min(step, (high-low)/2)
+		next, err := f.roundAt(at)
 		switch {
 		case err == nil:
 			r, low = next, next.Number
 		case damaged(err):
-			high = low + step
-		default:
-			return nil, err
-		}
-	}
-	for high-low > 1 {
-		middle := low + (high-low)/2
-		next, err := f.roundAt(middle)
-		switch {
-		case err == nil:
-			r, low = next, next.Number
-		case damaged(err):
-			high = middle
+			high = at
 		default:
 			return nil, err
 		}
@@ -197,7 +188,7 @@ func (f *Fit) factor(round int) (*blob, error) {
 	if !f.plan.newton() {
 		tags = tags[:1]
 	}
-	return f.read(vName(round), kindV, f.plan.whom(round, 0), tags...)
+	return f.read(kindV, round, 0, tags...)
 }
 
 // beside reads what stands beside V, k × n numbers of either sign.
@@ -222,7 +213,7 @@ func (f *Fit) readV(round int) ([]float64, error) {
 
 // mainBlob reads what only Reduce goes on from.
 func (f *Fit) mainBlob(round int) (*blob, error) {
-	return f.read(mainName(round), kindMain, f.plan.whom(round, 0), "REAL")
+	return f.read(kindMain, round, 0, "REAL")
 }
 
 // main fills the parts with it.

@@ -69,7 +69,7 @@ func (p *plan) encodeRows(shard int, of *fit.SplitStart) []byte {
 		words := (p.N + 63) / 64
 		held = of.Held[from*words : to*words]
 	}
-	return p.whom(0, shard).encode(kindRows, section.Words("FORM", bit(sparse), bit(single)),
+	return p.whom(kindRows, 0, shard).encode(section.Words("FORM", bit(sparse), bit(single)),
 		section.Words("STRT", start...),
 		section.Section{Tag: "COLS", Payload: index}, section.Section{Tag: "CELL", Payload: values},
 		section.Words("HELD", held...))
@@ -77,7 +77,7 @@ func (p *plan) encodeRows(shard int, of *fit.SplitStart) []byte {
 
 // readRows reads the rows of a shard.
 func (f *Fit) readRows(shard int) (*fit.Shard, error) {
-	b, err := f.read(rowsName(shard), kindRows, f.plan.whom(0, shard), "FORM", "STRT", "COLS", "CELL", "HELD")
+	b, err := f.read(kindRows, 0, shard, "FORM", "STRT", "COLS", "CELL", "HELD")
 	if err != nil {
 		return nil, err
 	}

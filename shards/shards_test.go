@@ -745,7 +745,7 @@ func TestShardRows(t *testing.T) {
 		for shard := range shards {
 			b := f.plan.encodeRows(shard, &fit.SplitStart{Held: held,
 				Row: func(_ []float64, i int) []float64 { return x.Row(i) }})
-			s.Put(rowsName(shard), b)
+			s.Put(f.plan.whom(kindRows, 0, shard).name(), b)
 			size += len(b)
 			got, err := f.readRows(shard)
 			if err != nil {
@@ -814,7 +814,7 @@ func TestShardRowsDamaged(t *testing.T) {
 		if c.alter != nil {
 			b = c.alter(b)
 		}
-		s.Put(rowsName(0), b)
+		s.Put("rows-0000", b)
 		var format *section.Error
 		if _, err := f.readRows(0); !errors.As(err, &format) || !strings.Contains(format.Problem, c.where) {
 			t.Errorf("%s: %v", name, err)

@@ -25,7 +25,7 @@ func (f *Fit) begin(ctx context.Context, first *fit.SplitStart) error {
 		rows := p.encodeRows(shard, first)
 		err := first.Read()
 		if err == nil {
-			err = f.store.Put(rowsName(shard), rows)
+			err = f.store.Put(p.whom(kindRows, 0, shard).name(), rows)
 		}
 		if err != nil {
 			return err
@@ -93,13 +93,14 @@ func (f *Fit) step(ctx context.Context, round, shard int) error {
 	if err := f.putState(round+1, shard, made.real, made.index); err != nil {
 		return err
 	}
-	return f.store.Put(partName(round, shard), f.plan.whom(round, shard).encode(kindPart, made.part...))
+	return f.put(kindPart, round, shard, made.part...)
 }
 
 // stepped tells whether what a step writes is there, as far as it is still needed.
 func (f *Fit) stepped(round, shard int) (bool, error) {
-	needed := func(name string, kind uint32, of whom) (bool, error) {
-		data, err := f.store.Get(name)
+	needed := func(kind uint32, round int) (bool, error) {
+		of := f.plan.whom(kind, round, shard)
+		data, err := f.store.Get(of.name())
 		if err != nil || data == nil {
 			return true, err
 		}
@@ -114,27 +115,25 @@ func (f *Fit) stepped(round, shard int) (bool, error) {
 	if _, err := f.readRound(round + 2); err == nil {
 		return true, nil
 	}
-	again, err := needed(stateName(round+1, shard), kindState, f.plan.whom(round+1, shard))
+	again, err := needed(kindState, round+1)
 	if again || err != nil {
 		return false, err
 	}
 	if _, err := f.readRound(round + 1); err == nil {
 		return true, nil
 	}
-	again, err = needed(partName(round, shard), kindPart, f.plan.whom(round, shard))
+	again, err = needed(kindPart, round)
 	return !again && err == nil, err
 }
 
 var stateTags = []string{"REAL", "IDX0"}
 
 func (f *Fit) state(round, shard int) (*blob, error) {
-	return f.read(stateName(round, shard), kindState, f.plan.whom(round, shard), stateTags...)
+	return f.read(kindState, round, shard, stateTags...)
 }
 
 func (f *Fit) putState(round, shard int, real []section.Part, index []uint64) error {
-	return f.store.Put(stateName(round, shard),
-		f.plan.whom(round, shard).encode(kindState, section.Parts("REAL", real),
-			section.Words("IDX0", index...)))
+	return f.put(kindState, round, shard, section.Parts("REAL", real), section.Words("IDX0", index...))
 }
 
 // reduce makes the next V, and what only a reduce goes on from, of a round's V and parts, and returns the
@@ -202,12 +201,13 @@ func (f *Fit) forget(round int) error {
 	if !can || round < 0 {
 		return nil
 	}
-	names := []string{vName(round), mainName(round)}
-	for shard := range f.plan.Shards {
-		names = append(names, stateName(round, shard), partName(round, shard))
+	p := f.plan
+	blobs := []whom{p.whom(kindV, round, 0), p.whom(kindMain, round, 0)}
+	for shard := range p.Shards {
+		blobs = append(blobs, p.whom(kindState, round, shard), p.whom(kindPart, round, shard))
 	}
-	for _, name := range names {
-		if err := store.Remove(name); err != nil {
+	for _, b := range blobs {
+		if err := store.Remove(b.name()); err != nil {
 			return err
 		}
 	}
