@@ -12,16 +12,6 @@ import (
 	"github.com/quantmf/quantmf/internal/section"
 )
 
-// memory is a store in memory.
-type memory map[string][]byte
-
-func (m memory) Get(name string) ([]byte, error) { return m[name], nil }
-
-func (m memory) Put(name string, data []byte) error {
-	m[name] = data
-	return nil
-}
-
 var most = fit.Choices{Squash: fit.LastSquash, Schedule: fit.LastSchedule, Start: fit.LastStart,
 	Ends: fit.LastEnds, Updates: fit.LastUpdates}
 
@@ -48,8 +38,7 @@ func planOf(kind uint32) *plan {
 // stands.
 func TestPlan(t *testing.T) {
 	for _, kind := range []uint32{section.NMF, section.QMF} {
-		s := memory{planName: planOf(kind).encode()}
-		got := must(readPlan(s))(t)
+		got := must(readPlan(&shelf{blobs: map[string][]byte{planName: planOf(kind).encode()}}))(t)
 		if want := planOf(kind); !reflect.DeepEqual(got, want) {
 			t.Errorf("kind %d: %+v, want %+v", kind, got, want)
 		}
@@ -80,7 +69,7 @@ func TestPlan(t *testing.T) {
 	} {
 		p := planOf(c.kind)
 		c.change(p)
-		_, err := readPlan(memory{planName: p.encode()})
+		_, err := readPlan(&shelf{blobs: map[string][]byte{planName: p.encode()}})
 		var format *section.Error
 		if !errors.As(err, &format) || !strings.Contains(format.Problem, c.where) {
 			t.Errorf("%s: %v", name, err)
