@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"github.com/quantmf/quantmf/internal/fit"
-	"slices"
 
 	"github.com/quantmf/quantmf/internal/section"
 )
@@ -98,38 +97,26 @@ func (f *Fit) step(ctx context.Context, round, shard int) error {
 
 // stepped tells whether what a step writes is there, as far as it is still needed.
 func (f *Fit) stepped(round, shard int) (bool, error) {
-	needed := func(kind uint32, round int) (bool, error) {
-		of := f.plan.whom(kind, round, shard)
-		data, err := f.store.Get(of.name())
-		if err != nil || data == nil {
-			return true, err
+	there := func(_ *blob, err error) (bool, error) {
+		if err != nil && damaged(err) {
+			return false, nil
 		}
-		file, err := section.Decode(data, kind, kindName, []string{"WHOM"},
-			slices.Concat(partTags, stateTags))
-		if err != nil {
-			return true, nil
-		}
-		is, _ := of.is(file)
-		return !is, nil
+		return err == nil, err
 	}
 	if _, err := f.readRound(round + 2); err == nil {
 		return true, nil
 	}
-	again, err := needed(kindState, round+1)
-	if again || err != nil {
+	if is, err := there(f.state(round+1, shard)); !is {
 		return false, err
 	}
 	if _, err := f.readRound(round + 1); err == nil {
 		return true, nil
 	}
-	again, err = needed(kindPart, round)
-	return !again && err == nil, err
+	return there(f.part(round, shard))
 }
 
-var stateTags = []string{"REAL", "IDX0"}
-
 func (f *Fit) state(round, shard int) (*blob, error) {
-	return f.read(kindState, round, shard, stateTags...)
+	return f.read(kindState, round, shard, "REAL", "IDX0")
 }
 
 func (f *Fit) putState(round, shard int, real []section.Part, index []uint64) error {
