@@ -5,6 +5,7 @@ package beam
 // fit, so a driver that was killed and is started again continues from there.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,15 +107,8 @@ func (r *Run) settle() error {
 		return fmt.Errorf("beam: Run{Rounds: %d, Retries: %d, Memory: %d, Stall: %d}: must not be "+
 			"negative, but for -1 of the last three", r.Rounds, r.Retries, r.Memory, r.Stall)
 	}
-	if r.Rounds == 0 {
-		r.Rounds = defaultRounds
-	}
-	if r.Retries == 0 {
-		r.Retries = defaultRetries
-	}
-	if r.Memory == 0 {
-		r.Memory = defaultMemory
-	}
+	r.Rounds, r.Retries = cmp.Or(r.Rounds, defaultRounds), cmp.Or(r.Retries, defaultRetries)
+	r.Memory = cmp.Or(r.Memory, defaultMemory)
 	return nil
 }
 

@@ -7,8 +7,6 @@ package beam
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -19,7 +17,6 @@ import (
 )
 
 func init() {
-	sdk.RegisterDoFn(&fitNames{})
 	sdk.RegisterDoFn(&heldOut{})
 }
 
@@ -64,22 +61,14 @@ func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trial
 	if err != nil {
 		return nil, err
 	}
-	work := heldOut{Store: store.folder, Matrix: matrix, Features: x.Rows, Fit: fit, Masks: masks,
+	work := &heldOut{Store: store.folder, Matrix: matrix, Features: x.Rows, Fit: fit, Masks: masks,
 		Trials: trials}
-	fits := make([]int, len(trials)*masks.Repeats)
-	for i := range fits {
-		fits[i] = i
-	}
 	there := func(fit int) error { _, err := work.prediction(store, fit); return err }
-	if err := untilThere(ctx, run, fits, there, func(left []int) *sdk.Pipeline {
-		p, s := sdk.NewPipelineWithRoot()
-		sdk.ParDo0(s, &work, sdk.GroupByKey(s, sdk.ParDo(s, &fitNames{left}, sdk.Impulse(s))))
-		return p
-	}); err != nil {
+	if err := untilThere(ctx, run, len(trials)*masks.Repeats, there, work); err != nil {
 		return nil, err
 	}
 	out := make([]quantmf.Prediction, len(trials))
-	for _, fit := range fits {
+	for fit := range len(trials) * masks.Repeats {
 		p, err := work.prediction(store, fit)
 		if err != nil {
 			return nil, err
@@ -88,15 +77,6 @@ func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trial
 		out[trial] = out[trial].Join(p)
 	}
 	return out, nil
-}
-
-// fitNames emits the fits that have to be made, a key each.
-type fitNames struct{ Fits []int }
-
-func (f *fitNames) ProcessElement(_ []byte, emit func(fit, _ int)) {
-	for _, fit := range f.Fits {
-		emit(fit, 0)
-	}
 }
 
 // heldOut makes the fits of a bundle side by side, as many at a time as there are processors. Each fit uses
@@ -168,9 +148,8 @@ func (f *heldOut) mask(fit int) int { return f.Masks.First + fit%f.Masks.Repeats
 // name returns the name of what a fit predicts.
 func (f *heldOut) name(fit int) string {
 	trial := f.Trials[fit/f.Masks.Repeats]
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %x %d %d %q %d", f.Matrix, f.Fit,
+	return digest("loss", fmt.Appendf(nil, "%s %q %x %d %d %q %d", f.Matrix, f.Fit,
 		math.Float64bits(f.Masks.Share), f.Masks.Seed, trial.Rank, trial.Spec, f.mask(fit)))
-	return "loss-" + hex.EncodeToString(sum[:])
 }
 
 // kindLoss is the kind of the file of what a fit predicts.

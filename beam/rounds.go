@@ -29,7 +29,7 @@ import (
 func init() {
 	// Beam's generic registrations would save reflection for each element. There are few elements, and the
 	// registrations take a minute to compile.
-	sdk.RegisterDoFn(&firstShards{})
+	sdk.RegisterDoFn(&eachKey{})
 	sdk.RegisterDoFn(&step{})
 	sdk.RegisterDoFn(&reduce{})
 }
@@ -38,7 +38,7 @@ func init() {
 // have no shards and pass nothing on.
 func unroll(p *sdk.Pipeline, in task, shards, first, count int) {
 	s := p.Root()
-	next := sdk.ParDo(s, &firstShards{Shards: shards, Round: first}, sdk.Impulse(s))
+	next := keys(s, numbers(shards))
 	for round := first; round < first+count; round++ {
 		s := s.Scope(fmt.Sprintf("round %d", round))
 		done := sdk.ParDo(s, &step{Task: in, Round: round}, sdk.GroupByKey(s, next))
@@ -54,15 +54,6 @@ type task struct {
 
 func (t task) acquire() (*shards.Fit, func(), error) {
 	return acquire(fitKey{t.Store, t.Call}, t.Room)
-}
-
-// firstShards emits every shard, for the first round.
-type firstShards struct{ Shards, Round int }
-
-func (f *firstShards) ProcessElement(_ []byte, emit func(shard, round int)) {
-	for shard := range f.Shards {
-		emit(shard, f.Round)
-	}
 }
 
 // step makes the steps of a bundle's shards. The runner decides how many shards are in a
@@ -149,7 +140,7 @@ func (f *reduce) ProcessElement(ctx context.Context, _ int, parts func(*int) boo
 	}
 	if !next.Over {
 		for shard := range f.Shards {
-			emit(shard, f.Round+1)
+			emit(shard, 0)
 		}
 	}
 	return nil

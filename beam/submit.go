@@ -38,9 +38,7 @@ var submitting sync.Mutex
 func submit(ctx context.Context, runner string, p *sdk.Pipeline) error {
 	submitting.Lock()
 	defer submitting.Unlock()
-	if runner == "" {
-		runner = "prism"
-	}
+	runner = cmp.Or(runner, "prism")
 	if runner == "prism" && *jobopts.EnvironmentType == "" {
 		// LOOPBACK, Beam's own environment for this, leaves a temporary file behind for every pipeline.
 		pool, err := embedded()
@@ -97,14 +95,13 @@ func cancel(ctx context.Context, name string) error {
 	return nil
 }
 
-// untilThere runs pipelines of what is missing in the store, until nothing is, or as many in a row as run
-// allows have brought nothing.
-func untilThere[T any](ctx context.Context, run Run, all []T, there func(of T) error,
-	graph func(left []T) *sdk.Pipeline) error {
-	missing := func() (left []T, err error) {
-		for _, of := range all {
-			if err := there(of); errors.Is(err, errAbsent) {
-				left = append(left, of)
+// untilThere runs pipelines of those of n pieces of work that are missing in the store, until none is, or as
+// many in a row as run allows have brought nothing. do, a DoFn, gets the number of each, a key of its own.
+func untilThere(ctx context.Context, run Run, n int, there func(piece int) error, do any) error {
+	missing := func() (left []int, err error) {
+		for piece := range n {
+			if err := there(piece); errors.Is(err, errAbsent) {
+				left = append(left, piece)
 			} else if err != nil {
 				return nil, err
 			}
@@ -114,7 +111,9 @@ func untilThere[T any](ctx context.Context, run Run, all []T, there func(of T) e
 	left, err := missing()
 	for failures := 0; err == nil && len(left) > 0; {
 		before := len(left)
-		failed := submit(ctx, run.Runner, graph(left))
+		p, s := sdk.NewPipelineWithRoot()
+		sdk.ParDo0(s, do, sdk.GroupByKey(s, keys(s, left)))
+		failed := submit(ctx, run.Runner, p)
 		if ctx.Err() != nil {
 			return fmt.Errorf("beam: stopped: %w", ctx.Err())
 		}
@@ -130,4 +129,25 @@ func untilThere[T any](ctx context.Context, run Run, all []T, there func(of T) e
 		}
 	}
 	return err
+}
+
+// keys are numbers, those of shards or of pieces of work, as keys of a pipeline.
+func keys(s sdk.Scope, of []int) sdk.PCollection { return sdk.ParDo(s, &eachKey{of}, sdk.Impulse(s)) }
+
+// eachKey emits the numbers, each with a 0.
+type eachKey struct{ Keys []int }
+
+func (f *eachKey) ProcessElement(_ []byte, emit func(key, _ int)) {
+	for _, key := range f.Keys {
+		emit(key, 0)
+	}
+}
+
+// numbers are those from 0 to n-1.
+func numbers(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }

@@ -2,7 +2,7 @@ package beam
 
 // This file places new samples in blocks. The columns of a matrix are cut into blocks, and each block is
 // placed by itself under a model, by [quantmf.NMF.Transform] or the same method of another model. Blocks do
-// not depend on each other, so the graph is names → GroupByKey → place. Model, blocks and coordinates are
+// not depend on each other, so the graph is numbers → GroupByKey → place. Model, blocks and coordinates are
 // blobs. The names of model and blocks are digests of their bytes, those of coordinates digests of these
 // names.
 
@@ -21,7 +21,6 @@ import (
 )
 
 func init() {
-	sdk.RegisterDoFn(&blockNames{})
 	sdk.RegisterDoFn(&place{})
 }
 
@@ -58,10 +57,8 @@ func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat
 			return quantmf.Mat{}, err
 		}
 	}
-	there := func(name string) error { _, err := getMat(store, placed(model, name)); return err }
-	if err := untilThere(ctx, run, names, there, func(left []string) *sdk.Pipeline {
-		return graphOfPlaces(store.folder, model, left)
-	}); err != nil {
+	there := func(b int) error { _, err := getMat(store, placed(model, names[b])); return err }
+	if err := untilThere(ctx, run, blocks, there, &place{store.folder, model, names}); err != nil {
 		return quantmf.Mat{}, err
 	}
 	var v quantmf.Mat
@@ -85,26 +82,14 @@ func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat
 	return v, nil
 }
 
-// graphOfPlaces returns the pipeline that places these blocks.
-func graphOfPlaces(folder, model string, blocks []string) *sdk.Pipeline {
-	p, s := sdk.NewPipelineWithRoot()
-	names := sdk.ParDo(s, &blockNames{blocks}, sdk.Impulse(s))
-	sdk.ParDo0(s, &place{folder, model}, sdk.GroupByKey(s, names))
-	return p
+// place places one of the blocks.
+type place struct {
+	Store, Model string
+	Blocks       []string
 }
 
-type blockNames struct{ Names []string }
-
-func (f *blockNames) ProcessElement(_ []byte, emit func(string, int)) {
-	for b, name := range f.Names {
-		emit(name, b)
-	}
-}
-
-// place places one block.
-type place struct{ Store, Model string }
-
-func (f *place) ProcessElement(ctx context.Context, block string, _ func(*int) bool) error {
+func (f *place) ProcessElement(ctx context.Context, number int, _ func(*int) bool) error {
+	block := f.Blocks[number]
 	store, err := OpenStore(ctx, f.Store)
 	if err != nil {
 		return err
@@ -129,22 +114,24 @@ func (f *place) ProcessElement(ctx context.Context, block string, _ func(*int) b
 	return store.Put(placed(f.Model, block), marshalMat(v))
 }
 
+// digest returns a name for what has these bytes.
+func digest(kind string, data []byte) string {
+	sum := sha256.Sum256(data)
+	return kind + "-" + hex.EncodeToString(sum[:])
+}
+
 // keep writes a blob under the digest of its bytes, and returns this name.
 func keep(store *Store, kind string, data []byte) (string, error) {
-	sum := sha256.Sum256(data)
-	name := kind + "-" + hex.EncodeToString(sum[:])
+	name := digest(kind, data)
 	there, err := store.Get(name)
-	if err != nil || sha256.Sum256(there) == sum {
+	if err != nil || digest(kind, there) == name {
 		return name, err
 	}
 	return name, store.Put(name, data)
 }
 
 // placed returns the name of the coordinates of a block under a model.
-func placed(model, block string) string {
-	sum := sha256.Sum256([]byte(model + " " + block))
-	return "placed-" + hex.EncodeToString(sum[:])
-}
+func placed(model, block string) string { return digest("placed", []byte(model+" "+block)) }
 
 // kindMat is the kind of the file of a matrix, which has its dimensions and its numbers row by row.
 const kindMat = 64
