@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/beam/internal/kit"
 	"github.com/quantmf/quantmf/shards"
 )
 
@@ -19,7 +20,7 @@ import (
 //	go test -run '^$' -bench Round -benchtime 1x -timeout 60m
 func BenchmarkRound(b *testing.B) {
 	for _, size := range [][2]int{{2000, 500}, {20000, 2000}} {
-		x := lowRank(size[0], size[1])
+		x := kit.LowRank(size[0], size[1])
 		for _, nmf := range []bool{true, false} {
 			for _, processors := range []int{1, 2} {
 				for _, count := range []int{1, 2} {
@@ -62,13 +63,12 @@ func (m moment) per(then moment, count int) moment {
 // epochAndRound returns the times of an epoch on one machine and of a round over shards. They are means
 // between the end of the first and the end of the last, so the start of either is left out.
 func epochAndRound(b *testing.B, x quantmf.Mat, nmf bool, count int) (whole, round moment) {
-	ctx, epochs := b.Context(), 11
+	ctx, epochs, method, plan := b.Context(), 5, quantmf.MethodQMF, shards.PlanQMF
 	opts := []quantmf.FitOption{quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0)}
-	plan := shards.PlanQMF
+	alone := []quantmf.FitOption{quantmf.WithBatch(x.Rows)}
 	if nmf {
-		opts, plan = nil, shards.PlanNMF
-	} else {
-		epochs = 5
+		epochs, method, plan, opts = 11, quantmf.MethodNMF, shards.PlanNMF, nil
+		alone[0] = quantmf.WithUpdates(quantmf.UpdatesMultiplicative)
 	}
 	opts = append(opts, quantmf.WithEpochs(epochs))
 	var first moment
@@ -81,19 +81,10 @@ func epochAndRound(b *testing.B, x quantmf.Mat, nmf bool, count int) (whole, rou
 		}
 		return nil
 	})
-	var err error
-	if nmf {
-		_, err = quantmf.FitNMF(ctx, x, 10,
-			append(opts, tell, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))...)
-	} else {
-		_, err = quantmf.FitQMF(ctx, x, 10, append(opts, tell, quantmf.WithBatch(x.Rows))...)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	store := must(OpenStore(ctx, b.TempDir()))(b)
-	ok(b, plan(ctx, store, count, x, 10, opts...))
-	fit := must(shards.Open(store))(b)
+	kit.Must(quantmf.Fit(ctx, method, x, 10, append(append(alone, tell), opts...)...))(b)
+	store := kit.Must(OpenStore(ctx, b.TempDir()))(b)
+	kit.OK(b, plan(ctx, store, count, x, 10, opts...))
+	fit := kit.Must(shards.Open(store))(b)
 	done := make(chan error, 1)
 	go func() { _, err := Fit(ctx, store, Run{Retries: -1}); done <- err }()
 	var from, to shards.Round

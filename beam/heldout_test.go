@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/beam/internal/kit"
 )
 
 func init() {
@@ -31,21 +32,21 @@ func init() {
 // TestHeldOut checks that the losses of hidden cells have the same bits as those of HeldOut on one machine.
 // Losses in the store are not computed again, unless they are damaged.
 func TestHeldOut(t *testing.T) {
-	x := lowRank(40, 30)
+	x := kit.LowRank(40, 30)
 	x.Data[77] = math.NaN()
 	masks := quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5}
 	for _, spec := range []string{"nmf", "qmf"} {
-		want := must(quantmf.HeldOut(t.Context(), x,
+		want := kit.Must(quantmf.HeldOut(t.Context(), x,
 			func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
 				error) {
 				return fitFuncs["test"](ctx, x, rank, spec, opts...)
 			}, []quantmf.Trial{{Rank: 1}, {Rank: 3}}, masks))(t)
 		folder := t.TempDir()
-		store := must(OpenStore(t.Context(), folder))(t)
+		store := kit.Must(OpenStore(t.Context(), folder))(t)
 		trials := []Trial{{1, spec}, {3, spec}}
 		check := func(run Run) {
 			t.Helper()
-			got := must(HeldOut(t.Context(), store, x, "test", trials, masks, run))(t)
+			got := kit.Must(HeldOut(t.Context(), store, x, "test", trials, masks, run))(t)
 			for i := range want {
 				if !reflect.DeepEqual(got[i], want[i]) {
 					t.Errorf("%s, trial %d: %+v, want %+v", spec, i, got[i], want[i])
@@ -58,11 +59,11 @@ func TestHeldOut(t *testing.T) {
 		if err != nil || len(losses) != 6 {
 			t.Fatal(losses, err)
 		}
-		ok(t, os.Truncate(losses[2], 20))
-		ok(t, os.Remove(losses[4]))
+		kit.OK(t, os.Truncate(losses[2], 20))
+		kit.OK(t, os.Remove(losses[4]))
 		check(Run{Retries: -1})
 	}
-	store := must(OpenStore(t.Context(), t.TempDir()))(t)
+	store := kit.Must(OpenStore(t.Context(), t.TempDir()))(t)
 	for _, c := range []struct {
 		fit, spec string
 		masks     quantmf.Masks

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/quantmf/quantmf/beam/internal/kit"
 )
 
 // A pipe in the place of a blob is refused at once.
 func TestPipeInStore(t *testing.T) {
 	dir := t.TempDir()
-	store := must(OpenStore(t.Context(), dir))(t)
+	store := kit.Must(OpenStore(t.Context(), dir))(t)
 	if err := syscall.Mkfifo(filepath.Join(dir, "blob"), 0o600); err != nil {
 		t.Skip(err)
 	}

@@ -115,33 +115,36 @@ func (f *runnerFlags) logFlag() *cli.Flag {
 		"the least of what is shown of Beam's own log (default none)")
 }
 
-// begin checks the flags, and prepares this process to submit pipelines. It returns the store, and a function
-// to call at the end.
-func (f *runnerFlags) begin(ctx context.Context) (*beam.Store, func(), error) {
+// with checks the flags, prepares this process to submit pipelines, and calls do with the store and a context
+// that ends at an interruption.
+func (f *runnerFlags) with(do func(ctx context.Context, store *beam.Store) error) error {
+	ctx, stop := cli.Interruptible()
+	defer stop()
 	if f.Retries == 0 {
 		f.Retries = -1
 	}
 	if f.Runner == "universal" && !f.given["endpoint"] {
-		return nil, nil, cli.UsageError("-runner " + f.Runner + ": give the -endpoint of its job server, too")
+		return cli.UsageError("-runner " + f.Runner + ": give the -endpoint of its job server, too")
 	}
 	if !builtIn(f.Runner) {
-		return nil, nil, cli.UsageError("-runner " + f.Runner + ": this program has no such runner")
+		return cli.UsageError("-runner " + f.Runner + ": this program has no such runner")
 	}
 	initialise(f.log)
-	folder, clean := f.store, func() {}
+	folder := f.store
 	if folder == "" {
 		temporary, err := os.MkdirTemp("", "quantmf-beam-*")
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		folder, clean = temporary, func() { os.RemoveAll(temporary) }
+		defer os.RemoveAll(temporary)
+		folder = temporary
 	}
 	store, err := beam.OpenStore(ctx, folder)
 	if err != nil {
-		clean()
-		return nil, nil, err
+		return err
 	}
-	return store, func() { store.Close(); clean() }, nil
+	defer store.Close()
+	return do(ctx, store)
 }
 
 // again tells of a pipeline that failed and is tried again.

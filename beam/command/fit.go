@@ -68,9 +68,9 @@ func fitProgram() *cli.Program {
 			if err := cmp.Or(f.files.Check(&f.in, f.method), unread(words, f.files.Paths()...)); err != nil {
 				return err
 			}
-			ctx, stop := cli.Interruptible()
-			defer stop()
-			return f.run(ctx, words[0], s)
+			return f.with(func(ctx context.Context, store *beam.Store) error {
+				return f.run(ctx, store, words[0], s)
+			})
 		},
 	}
 }
@@ -100,16 +100,11 @@ func unread(inputs []string, outputs ...string) error {
 	return out.Open(read, outputs...)
 }
 
-func (f *fitFlags) run(ctx context.Context, matrix string, s cli.Streams) error {
+func (f *fitFlags) run(ctx context.Context, store *beam.Store, matrix string, s cli.Streams) error {
 	began := time.Now()
 	if f.workers > 0 {
 		runtime.GOMAXPROCS(f.workers)
 	}
-	store, end, err := f.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
 	tell := cli.NewProgress(f.in.Progress, s.Err)
 	f.in.Rows = true
 	t, info, err := f.in.Read(matrix, s, tell, f.options.Missing, f.method != "nmf" && !f.in.Log1p)

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -14,49 +13,30 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/beam/internal/kit"
 	"github.com/quantmf/quantmf/internal/samebits"
 	"github.com/quantmf/quantmf/internal/table"
 )
-
-// matrix returns a d × n matrix of rank 3 with noise.
-func matrix(d, n int) quantmf.Mat {
-	r := rand.New(rand.NewPCG(3, 4))
-	v := quantmf.NewMat(3, n)
-	for i := range v.Data {
-		v.Data[i] = r.ExpFloat64()
-	}
-	x := quantmf.NewMat(d, n)
-	for i := range d {
-		u := []float64{r.ExpFloat64(), r.ExpFloat64(), r.ExpFloat64()}
-		for j := range n {
-			x.Set(i, j, math.Sqrt(u[0]*v.At(0, j)+u[1]*v.At(1, j)+u[2]*v.At(2, j)+.1*r.Float64()))
-		}
-	}
-	return x
-}
 
 // writeMatrix writes x to a file without names of rows and columns.
 func writeMatrix(t *testing.T, x quantmf.Mat) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.npy")
-	file := must(os.Create(path))(t)
+	file := kit.Must(os.Create(path))(t)
 	defer file.Close()
-	ok(t, table.Write(file, path, "", nil, nil, x))
+	kit.OK(t, table.Write(file, path, "", nil, nil, x))
 	return path
 }
 
 // modelIn returns the model in a file, without the sections that the command adds.
 func modelIn(t *testing.T, path string) string {
 	t.Helper()
-	data := must(os.ReadFile(path))(t)
-	m := must(quantmf.UnmarshalModel(data))(t)
-	return marshal(t, m)
+	return marshal(t, kit.Must(quantmf.UnmarshalModel(kit.Must(os.ReadFile(path))(t)))(t))
 }
 
 func marshal(t *testing.T, m quantmf.Model) string {
 	t.Helper()
-	data := must(m.MarshalBinary())(t)
-	return string(data)
+	return string(kit.Must(m.MarshalBinary())(t))
 }
 
 // build builds a command.
@@ -72,7 +52,7 @@ func build(t *testing.T, pkg string) string {
 // port returns a free port of localhost.
 func port(t *testing.T) string {
 	t.Helper()
-	l := must(net.Listen("tcp", "localhost:0"))(t)
+	l := kit.Must(net.Listen("tcp", "localhost:0"))(t)
 	defer l.Close()
 	_, number, err := net.SplitHostPort(l.Addr().String())
 	if err != nil {
@@ -88,7 +68,7 @@ func start(t *testing.T, port, path string, args ...string) (c *exec.Cmd, ended 
 	c = exec.Command(path, args...)
 	var said strings.Builder
 	c.Stdout, c.Stderr = &said, &said
-	ok(t, c.Start())
+	kit.OK(t, c.Start())
 	over := make(chan struct{})
 	go func() { c.Wait(); close(over) }()
 	t.Cleanup(func() {
@@ -119,9 +99,9 @@ func TestProcesses(t *testing.T) {
 	if os.Getenv("QUANTMF_LONG") != "" {
 		kills = 20
 	}
-	x := matrix(330, 900)
+	x := kit.LowRank(330, 900)
 	file := writeMatrix(t, x)
-	want := must(quantmf.FitNMF(t.Context(), x, 8, quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
+	want := kit.Must(quantmf.FitNMF(t.Context(), x, 8, quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
 		quantmf.WithEpochs(100*kills)))(t)
 	program, prism := build(t, "github.com/quantmf/quantmf/beam/cmd/quantmf-beam"),
 		build(t, "github.com/apache/beam/sdks/v2/go/cmd/prism")
@@ -149,12 +129,12 @@ func TestProcesses(t *testing.T) {
 		"40", "-store", store, file)
 	var said strings.Builder
 	fit.Stderr = &said
-	ok(t, fit.Start())
+	kit.OK(t, fit.Start())
 	done := make(chan error, 1)
 	go func() { done <- fit.Wait() }()
 
 	rounds := func() int {
-		written := must(filepath.Glob(filepath.Join(store, "round-??????")))(t)
+		written := kit.Must(filepath.Glob(filepath.Join(store, "round-??????")))(t)
 		return len(written)
 	}
 	killed, next, r := 0, 5, rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
@@ -194,7 +174,7 @@ waiting:
 			writeMatrix(t, f.X))...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		data := must(os.ReadFile(model))(t)
+		data := kit.Must(os.ReadFile(model))(t)
 		f.CheckFile(t, "processes of Beam, "+shards+" shards", data)
 	}
 }

@@ -74,9 +74,9 @@ func rankProgram() *cli.Program {
 			"\n\n" + cli.ExitHelp,
 		Words: []string{"MATRIX"},
 		Run: func(words []string, s cli.Streams) error {
-			ctx, stop := cli.Interruptible()
-			defer stop()
-			return f.run(ctx, words[0], s)
+			return f.with(func(ctx context.Context, store *beam.Store) error {
+				return f.run(ctx, store, words[0], s)
+			})
 		},
 	}
 }
@@ -102,12 +102,7 @@ func (f *rankFlags) trials(t *table.Table) (trials []beam.Trial, err error) {
 	return trials, nil
 }
 
-func (f *rankFlags) run(ctx context.Context, matrix string, s cli.Streams) error {
-	store, end, err := f.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
+func (f *rankFlags) run(ctx context.Context, store *beam.Store, matrix string, s cli.Streams) error {
 	t, _, err := f.in.Read(matrix, s, cli.NewProgress(f.in.Progress, s.Err), f.options.Missing,
 		f.Signed() && !f.in.Log1p)
 	if err != nil {

@@ -48,19 +48,14 @@ func transformProgram() *cli.Program {
 			if err := cmp.Or(f.in.Writable(f.out), unread(words, f.out)); err != nil {
 				return err
 			}
-			ctx, stop := cli.Interruptible()
-			defer stop()
-			return f.run(ctx, words[0], words[1], s)
+			return f.with(func(ctx context.Context, store *beam.Store) error {
+				return f.run(ctx, store, words[0], words[1], s)
+			})
 		},
 	}
 }
 
-func (f *placing) run(ctx context.Context, model, matrix string, s cli.Streams) error {
-	store, end, err := f.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
+func (f *placing) run(ctx context.Context, store *beam.Store, model, matrix string, s cli.Streams) error {
 	data, _, err := f.in.ReadAll(model, s.In, "model", 3)
 	if err != nil {
 		return err
