@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"math"
 	"os"
@@ -13,10 +14,7 @@ func TestFits(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x")
 	var raw []byte
 	for i := range 20 * 30 {
-		bits := math.Float64bits(1 + float64(i%7))
-		for b := range 8 {
-			raw = append(raw, byte(bits>>(8*b)))
-		}
+		raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(1+float64(i%7)))
 	}
 	if err := os.WriteFile(file, raw, 0o666); err != nil {
 		t.Fatal(err)

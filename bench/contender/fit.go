@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
-	"strings"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/settings"
@@ -54,10 +53,11 @@ type course struct {
 // numbers reads the doubles of a file.
 func numbers(name string) ([]float64, error) {
 	raw, err := os.ReadFile(name)
-	v := make([]float64, len(raw)/8)
-	for i := range v {
-		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
+	if err != nil {
+		return nil, err
 	}
+	v := make([]float64, len(raw)/8)
+	_, err = binary.Decode(raw, binary.LittleEndian, v)
 	return v, err
 }
 
@@ -153,10 +153,11 @@ func (f *fit) options() (method quantmf.Method, opts []quantmf.FitOption, err er
 		if f.Beta != 0 {
 			opts = append(opts, quantmf.WithLoss(quantmf.Beta(f.Beta)))
 		}
+		updates := quantmf.UpdatesNewton
 		if f.Updates == "multiplicative" {
-			return quantmf.MethodNMF, append(opts, quantmf.WithUpdates(quantmf.UpdatesMultiplicative)), nil
+			updates = quantmf.UpdatesMultiplicative
 		}
-		return quantmf.MethodNMF, append(opts, quantmf.WithUpdates(quantmf.UpdatesNewton)), nil
+		return quantmf.MethodNMF, append(opts, quantmf.WithUpdates(updates)), nil
 	}
 	if f.Levels > 0 {
 		opts = append(opts, quantmf.WithLevels(f.Levels))
@@ -204,7 +205,7 @@ func (f *fit) run() (*course, error) {
 	}
 	call := func(epochs int, more ...quantmf.FitOption) (history []float64, err error) {
 		opts := append(append(opts, more...), quantmf.WithEpochs(epochs))
-		m, err := settings.Fit(context.Background(), strings.ToLower(f.Method), x, f.K, opts...)
+		m, err := quantmf.Fit(context.Background(), method, x, f.K, opts...)
 		if err != nil {
 			return nil, err
 		}

@@ -237,10 +237,7 @@ func table(measured []measurement) (string, error) {
 
 // machine is the name of the processor.
 func machine() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "on a processor without a name"
-	}
+	text, _ := os.ReadFile("/proc/cpuinfo")
 	found := regexp.MustCompile(`model name\s*: (.*)`).FindSubmatch(text)
 	if found == nil {
 		return "on a processor without a name"

@@ -71,7 +71,7 @@ func records(hosts int) string {
 func packed(t *testing.T, bytesOf int) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := io.CopyN(w, zeros{}, int64(bytesOf)); err != nil {
+	if _, err := io.WriteString(w, strings.Repeat("0", bytesOf)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -80,13 +80,23 @@ func packed(t *testing.T, bytesOf int) string {
 	return b.String()
 }
 
-type zeros struct{}
-
-func (zeros) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = '0'
+// ask sends a request, and returns the status and the body of the answer, of none 0. A status of 5xx is an error.
+func ask(ctx context.Context, t *testing.T, c *http.Client, method, url, body string) (int, []byte) {
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0, nil
 	}
-	return len(b), nil
+	a, err := c.Do(r)
+	if err != nil {
+		return 0, nil // a client that gave up, or a server that has
+	}
+	defer a.Body.Close()
+	data, _ := io.ReadAll(a.Body)
+	if a.StatusCode >= 500 {
+		t.Errorf("%s %s: %d %s", method, url, a.StatusCode, data)
+	}
+	return a.StatusCode, data
 }
 
 // live is the memory in use.
@@ -107,21 +117,7 @@ func TestServer(t *testing.T) {
 	s := &server{ctx: ctx, slots: make(chan struct{}, atOnce)}
 	h := httptest.NewServer(s.routes())
 	do := func(ctx context.Context, method, path, body string) (int, []byte) {
-		r, err := http.NewRequestWithContext(ctx, method, h.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Error(err)
-			return 0, nil
-		}
-		a, err := h.Client().Do(r)
-		if err != nil {
-			return 0, nil // a client that gave up
-		}
-		defer a.Body.Close()
-		data, _ := io.ReadAll(a.Body)
-		if a.StatusCode >= 500 {
-			t.Errorf("%s %s: %d %s", method, path, a.StatusCode, data)
-		}
-		return a.StatusCode, data
+		return ask(ctx, t, h.Client(), method, h.URL+path, body)
 	}
 	if code, _ := do(ctx, "POST", "/score", metrics(3)); code != http.StatusNotFound {
 		t.Errorf("a score without a model: %d", code)
@@ -249,45 +245,31 @@ func TestTerminated(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
-	ask := func(method, path, body string) string {
-		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+addr+path,
-			strings.NewReader(body))
-		if err != nil {
-			t.Error(err)
-			return ""
-		}
-		a, err := http.DefaultClient.Do(r)
-		if err != nil {
-			return ""
-		}
-		defer a.Body.Close()
-		data, _ := io.ReadAll(a.Body)
-		if a.StatusCode >= 500 {
-			t.Errorf("%s: %d %s", path, a.StatusCode, data)
-		}
+	do := func(method, path, body string) string {
+		_, data := ask(t.Context(), t, http.DefaultClient, method, "http://"+addr+path, body)
 		return string(data)
 	}
-	for ask("GET", "/status", "") == "" { // not listening yet
+	for do("GET", "/status", "") == "" { // not listening yet
 		select {
 		case err := <-ended:
 			t.Fatalf("%v: %s", err, &said)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	ask("POST", "/fit?samples=rows&method=qmf&rank=5", metrics(40000))
-	for !strings.Contains(ask("GET", "/status", ""), `"Done"`) {
+	do("POST", "/fit?samples=rows&method=qmf&rank=5", metrics(40000))
+	for !strings.Contains(do("GET", "/status", ""), `"Done"`) {
 		time.Sleep(time.Millisecond)
 	}
 	var clients sync.WaitGroup
 	for range 16 {
 		clients.Go(func() {
-			for ask("GET", "/metrics", "") != "" {
-				ask("POST", "/score?samples=rows", metrics(50))
+			for do("GET", "/metrics", "") != "" {
+				do("POST", "/score?samples=rows", metrics(50))
 			}
 		})
 	}
 	time.Sleep(20 * time.Millisecond)
-	if strings.Contains(ask("GET", "/status", ""), `"Done":1}`) {
+	if strings.Contains(do("GET", "/status", ""), `"Done":1}`) {
 		t.Error("the fit has ended before the server is told to")
 	}
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
