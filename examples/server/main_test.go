@@ -80,7 +80,8 @@ func packed(t *testing.T, bytesOf int) string {
 	return b.String()
 }
 
-// ask sends a request, and returns the status and the body of the answer, of none 0. A status of 5xx is an error.
+// ask sends a request, and returns the status and the body of the answer; 0 where there is none. A status of
+// 5xx is an error.
 func ask(ctx context.Context, t *testing.T, c *http.Client, method, url, body string) (int, []byte) {
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
