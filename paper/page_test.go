@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf/paper/internal/report"
 )
 
 // The page is equal to the text that is made from the files of results, so no number on it comes
@@ -15,15 +17,8 @@ import (
 func TestPageShowsResults(t *testing.T) {
 	want := must(page(false))(t)
 	got := must(os.ReadFile("README.md"))(t)
-	if string(got) != want {
-		a, b := strings.Split(string(got), "\n"), strings.Split(want, "\n")
-		for i := range min(len(a), len(b)) {
-			if a[i] != b[i] {
-				t.Fatalf("README.md is not what go run . page writes. Line %d:\n%s\nis to be\n%s", i+1, a[i],
-					b[i])
-			}
-		}
-		t.Fatalf("README.md has %d lines, go run . page writes %d", len(a), len(b))
+	if d := report.Difference(string(got), want); d != "" {
+		t.Fatalf("README.md is not what go run . page writes: %s", d)
 	}
 	shown := map[string]bool{}
 	for _, m := range regexp.MustCompile(`\((figures/[^)]*)\)`).FindAllStringSubmatch(want, -1) {

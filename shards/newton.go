@@ -153,7 +153,7 @@ func (f *Fit) stepNewton(r *stage, shard int, state *blob, v []float64, m nmf.Pr
 	if p.Penalties.Any() {
 		of.U = next
 	}
-	return &made{p.statesU(u, best, z, next), nil, sections(section.NMF, &of)}, nil
+	return &made{p.statesU(u, best, z, next), nil, of}, nil
 }
 
 // reduceNewton joins the sums of a round of Newton's method, and makes the next.

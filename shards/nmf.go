@@ -130,7 +130,7 @@ func (f *Fit) stepNMF(r *stage, shard int, state *blob, v []float64, m nmf.Probl
 	if p.Penalties.Any() {
 		of.U = m.U
 	}
-	return &made{p.statesU(m.U, best, z, z), nil, sections(section.NMF, &of)}, nil
+	return &made{p.statesU(m.U, best, z, z), nil, of}, nil
 }
 
 // reduceNMF sums the parts of a round, judges its factors, and makes the next V unless the fit is over.

@@ -35,14 +35,11 @@ func sections(kind uint32, p *fit.ShardPart) []section.Section {
 	return s
 }
 
-// partTags are the sections of parts; an NMF has the first four.
-var partTags = []string{"NUMS", "DENS", "LOSS", "UFAC", "HELD", "FILE"}
-
 // part reads what a shard adds in a round.
 func (f *Fit) part(round, shard int) (*blob, error) {
-	tags := partTags
-	if f.plan.Kind == section.NMF {
-		tags = tags[:4]
+	tags := []string{"NUMS", "DENS", "LOSS", "UFAC"}
+	if f.plan.Kind == section.QMF {
+		tags = append(tags, "HELD", "FILE")
 	}
 	b, err := f.read(kindPart, round, shard, tags...)
 	if err != nil {

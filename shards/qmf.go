@@ -40,7 +40,7 @@ func (f *Fit) stepQMF(ctx context.Context, r *stage, state *blob, v []float64, r
 		},
 	}
 	err := f.of.StepQMF(ctx, s, rows, workers)
-	return &made{s.Real, s.Index, sections(section.QMF, &s.Made)}, err
+	return &made{s.Real, s.Index, s.Made}, err
 }
 
 // reduceQMF sums the parts of a round, makes the step of V after a round of visits, and enters the losses

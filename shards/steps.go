@@ -50,7 +50,7 @@ var ErrNotReduced = errors.New("the round before is not reduced yet")
 type made struct {
 	real  []section.Part
 	index []uint64
-	part  []section.Section
+	part  fit.ShardPart
 }
 
 // step makes the step of one shard in a round from its state and V. It does nothing if its blobs are whole
@@ -92,7 +92,7 @@ func (f *Fit) step(ctx context.Context, round, shard int) error {
 	if err := f.putState(round+1, shard, made.real, made.index); err != nil {
 		return err
 	}
-	return f.put(kindPart, round, shard, made.part...)
+	return f.put(kindPart, round, shard, sections(f.plan.Kind, &made.part)...)
 }
 
 // stepped tells whether what a step writes is there, as far as it is still needed.

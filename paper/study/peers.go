@@ -598,10 +598,7 @@ func spearman(truth, said []float64) (r float64, varies bool) {
 	if len(truth) < leastCells || slices.Min(truth) == slices.Max(truth) {
 		return 0, false
 	}
-	if r = stat.Correlation(cells.Ranks(truth), cells.Ranks(said), nil); math.IsNaN(r) {
-		r = 0
-	}
-	return r, true
+	return cells.Correlation(cells.Ranks(truth), cells.Ranks(said)), true
 }
 
 // runPython calls peers.py. Its messages go to standard error.

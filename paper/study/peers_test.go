@@ -29,15 +29,8 @@ func TestPageShowsPeers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(page); got != want {
-		a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
-		for i := range min(len(a), len(b)) {
-			if a[i] != b[i] {
-				t.Fatalf("the page is not what go run . peerspage writes. Line %d:\n%s\nis to be\n%s", i+1,
-					a[i], b[i])
-			}
-		}
-		t.Fatalf("the page has %d lines, go run . peerspage writes %d", len(a), len(b))
+	if d := report.Difference(string(page), want); d != "" {
+		t.Fatalf("the page is not what go run . peerspage writes: %s", d)
 	}
 	if strings.Contains(want, "NaN") || strings.Contains(want, "%!") || strings.Contains(want, "Inf") {
 		t.Error("the page has a NaN or a value that was not formatted")

@@ -1,5 +1,5 @@
-// Package cells hides cells of a matrix from fits and measures how well they are predicted. It also has the
-// ranks of numbers, for rank correlations.
+// Package cells hides cells of a matrix from fits and measures how well they are predicted. It also has
+// correlations and ranks of numbers.
 package cells
 
 import (
@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Hide returns x with NaN in a tenth of its cells, drawn by the seed. A row or a column keeps two
@@ -54,6 +55,15 @@ func Divergences(x, holes, fit quantmf.Mat, floor float64) (hidden, seen float64
 		}
 	}
 	return hidden / h, seen / s
+}
+
+// Correlation returns Pearson's correlation, 0 where a or b does not vary.
+func Correlation(a, b []float64) float64 {
+	r := stat.Correlation(a, b, nil)
+	if math.IsNaN(r) {
+		return 0
+	}
+	return r
 }
 
 // Ranks returns the ranks of v from 0, ties averaged.

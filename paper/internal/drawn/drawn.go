@@ -12,7 +12,6 @@ import (
 	"github.com/quantmf/quantmf/paper/internal/cells"
 	"github.com/quantmf/quantmf/paper/internal/report"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 )
 
 // Problem is a synthetic problem. X has the rows of W = U* V*, each brought to a quantile
@@ -68,15 +67,6 @@ func New(d, n, k int, gap, noise float64, seed uint64) Problem {
 	return p
 }
 
-// correlation returns Pearson's correlation, 0 where a or b does not vary.
-func correlation(a, b []float64) float64 {
-	r := stat.Correlation(a, b, nil)
-	if math.IsNaN(r) {
-		return 0
-	}
-	return r
-}
-
 // Recovery says how much of the truth a fit has found.
 type Recovery struct {
 	// mean over rows: correlation of the fitted row's quantile function with the true one
@@ -93,18 +83,18 @@ func (p Problem) Recovered(fit, u, v quantmf.Mat) (r Recovery) {
 	for i := range d {
 		row := slices.Sorted(slices.Values(fit.Row(i)))
 		truth := p.Q.Row(i)
-		r.Quantile += correlation(row, truth) / float64(d)
+		r.Quantile += cells.Correlation(row, truth) / float64(d)
 		w := make([]float64, n)
 		for c := range u.Cols {
 			floats.AddScaled(w, u.At(i, c), v.Row(c))
 		}
-		r.Order += correlation(cells.Ranks(w), cells.Ranks(p.W.Row(i))) / float64(d)
+		r.Order += cells.Correlation(cells.Ranks(w), cells.Ranks(p.W.Row(i))) / float64(d)
 	}
 	k := p.V.Rows
 	score := make([][]float64, k)
 	for a := range k {
 		for b := range k {
-			score[a] = append(score[a], correlation(p.V.Row(a), v.Row(b)))
+			score[a] = append(score[a], cells.Correlation(p.V.Row(a), v.Row(b)))
 		}
 	}
 	r.Components = assign(score) / float64(k)

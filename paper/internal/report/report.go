@@ -78,6 +78,20 @@ func Fill(page, program string, parts map[string]string) (string, error) {
 	return page, nil
 }
 
+// Difference says which line of a page is the first that is not as it is to be; "" where none is.
+func Difference(page, want string) string {
+	a, b := strings.Split(page, "\n"), strings.Split(want, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("line %d:\n%s\nis to be\n%s", i+1, a[i], b[i])
+		}
+	}
+	if len(a) != len(b) {
+		return fmt.Sprintf("%d lines, not %d", len(a), len(b))
+	}
+	return ""
+}
+
 // FillFile fills the parts of a page in a file.
 func FillFile(file, program string, parts map[string]string) error {
 	page, err := os.ReadFile(file)
