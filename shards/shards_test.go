@@ -655,6 +655,18 @@ func TestShardOptions(t *testing.T) {
 	}
 }
 
+// rowsIn is a fit whose store has the rows of x and no plan.
+func rowsIn(s *shelf, shards int, x quantmf.Mat, held []uint64, partial bool) *Fit {
+	f := &Fit{store: s, plan: &plan{Shards: shards, Split: fit.Split{Kind: section.QMF, D: x.Rows, N: x.Cols,
+		K: 1, Partial: partial, Holds: true}}}
+	f.plan.setRuns()
+	for shard := range shards {
+		s.Put(f.plan.whom(kindRows, 0, shard).name(), f.plan.encodeRows(shard,
+			&fit.SplitStart{Held: held, Row: func(_ []float64, i int) []float64 { return x.Row(i) }}))
+	}
+	return f
+}
+
 // TestShardRows: the rows of a shard come back with their bits and masks, listed or not, in single or double
 // precision.
 func TestShardRows(t *testing.T) {
@@ -678,15 +690,10 @@ func TestShardRows(t *testing.T) {
 			}
 		}
 		s := newShelf(t)
-		f := &Fit{store: s, plan: &plan{Shards: shards,
-			Split: fit.Split{Kind: section.QMF, D: d, N: n, K: 1, Partial: true, Holds: true}}}
-		f.plan.setRuns()
+		f := rowsIn(s, shards, x, held, true)
 		size := 0
 		for shard := range shards {
-			b := f.plan.encodeRows(shard, &fit.SplitStart{Held: held,
-				Row: func(_ []float64, i int) []float64 { return x.Row(i) }})
-			s.Put(f.plan.whom(kindRows, 0, shard).name(), b)
-			size += len(b)
+			size += len(s.blobs[f.plan.whom(kindRows, 0, shard).name()])
 			got, err := f.readRows(shard)
 			if err != nil {
 				t.Fatal(name, err)
@@ -746,15 +753,10 @@ func TestShardRowsDamaged(t *testing.T) {
 			c.change(x.Data, held)
 		}
 		s := newShelf(t)
-		f := &Fit{store: s, plan: &plan{Shards: 1,
-			Split: fit.Split{Kind: section.QMF, D: d, N: n, K: 1, Holds: true}}}
-		f.plan.setRuns()
-		b := f.plan.encodeRows(0, &fit.SplitStart{Held: held,
-			Row: func(_ []float64, i int) []float64 { return x.Row(i) }})
+		f := rowsIn(s, 1, x, held, false)
 		if c.alter != nil {
-			b = c.alter(b)
+			s.blobs["rows-0000"] = c.alter(s.blobs["rows-0000"])
 		}
-		s.Put("rows-0000", b)
 		var format *section.Error
 		if _, err := f.readRows(0); !errors.As(err, &format) || !strings.Contains(format.Problem, c.where) {
 			t.Errorf("%s: %v", name, err)

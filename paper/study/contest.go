@@ -57,7 +57,7 @@ func contest(sets []string, ranks []int, ways []way) {
 					spent[i] += (report.CPUTime() - began).Seconds()
 					least, seen := math.Inf(1), 0.0
 					for _, fit := range fits {
-						if h, s := cells.Divergences(x, holes, fit, 1e-30); h < least {
+						if h, s := cells.Divergences(x, holes, fit); h < least {
 							least, seen = h, s
 						}
 					}
@@ -162,7 +162,7 @@ func heldOut() {
 		for draw := range *draws {
 			holes, seed := cells.Hide(x, uint64(draw)), uint64(draw+1)
 			loss := func(w way) float64 {
-				h, _ := cells.Divergences(x, holes, w.fit(holes, k, seed)[0], 1e-30)
+				h, _ := cells.Divergences(x, holes, w.fit(holes, k, seed)[0])
 				return math.Log(h)
 			}
 			for e := range epochs {

@@ -34,9 +34,12 @@ func Hide(x quantmf.Mat, seed uint64) quantmf.Mat {
 	return holes
 }
 
+// floor is the least that a fitted value counts as.
+const floor = 1e-30
+
 // Divergences returns the mean generalised Kullback-Leibler divergences of x from fit, over
-// the cells that are NaN in holes and over the others. Fitted values below floor count as floor.
-func Divergences(x, holes, fit quantmf.Mat, floor float64) (hidden, seen float64) {
+// the cells that are NaN in holes and over the others.
+func Divergences(x, holes, fit quantmf.Mat) (hidden, seen float64) {
 	var h, s float64
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {

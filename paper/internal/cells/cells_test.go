@@ -62,9 +62,9 @@ func TestDivergences(t *testing.T) {
 	x, _ := quantmf.MatOf([]float64{2, 0}, []float64{3, 1})
 	holes, _ := quantmf.MatOf([]float64{math.NaN(), 0}, []float64{3, math.NaN()})
 	fit, _ := quantmf.MatOf([]float64{1, 0.5}, []float64{3, 0})
-	hidden, seen := Divergences(x, holes, fit, 0.25)
-	// 2 log 2 - 1 and, at the floor, log 4 - 3/4; 1/2 and 0.
-	if want := (2*math.Ln2 - 1 + math.Log(4) - 0.75) / 2; math.Abs(hidden-want) > 1e-15 || seen != 0.25 {
+	hidden, seen := Divergences(x, holes, fit)
+	// 2 log 2 - 1 and, at the floor, 30 log 10 - 1; 1/2 and 0.
+	if want := (2*math.Ln2 - 1 + 30*math.Ln10 - 1) / 2; math.Abs(hidden-want) > 1e-13 || seen != 0.25 {
 		t.Errorf("%g and %g, want %g and 0.25", hidden, seen, want)
 	}
 }
