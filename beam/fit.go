@@ -69,7 +69,7 @@ func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 		return nil, err
 	}
 	in := task{Store: store.folder, Call: fmt.Sprintf("%016x", rand.Uint64()), Room: run.Memory}
-	defer forget(fitKey{in.Store, in.Call}, nil) // for workers in this process
+	defer forget(fitKey{in.Store, in.Call}) // for workers in this process
 	var longest time.Duration
 	for failures := 0; !at.Over; {
 		run.tell(at)

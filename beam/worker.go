@@ -49,7 +49,7 @@ func acquire(key fitKey, room int64) (fit *shards.Fit, release func(), err error
 		}
 		fit.KeepRows(max(room, 0))
 		k = &keptFit{fit: fit, store: store}
-		k.idle = time.AfterFunc(keptFor, func() { forget(key, k) })
+		k.idle = time.AfterFunc(keptFor, func() { forget(key) })
 		kept.fits[key] = k
 	}
 	k.idle.Stop()
@@ -63,15 +63,15 @@ func acquire(key fitKey, room int64) (fit *shards.Fit, release func(), err error
 	}, nil
 }
 
-// forget closes a fit that no bundle uses. If k is not nil, it closes the fit only if it is k.
-func forget(key fitKey, k *keptFit) {
+// forget closes a fit that no bundle uses.
+func forget(key fitKey) {
 	kept.Lock()
 	defer kept.Unlock()
-	now := kept.fits[key]
-	if now == nil || k != nil && now != k || now.uses > 0 {
+	k := kept.fits[key]
+	if k == nil || k.uses > 0 {
 		return
 	}
-	now.idle.Stop()
-	now.store.Close()
+	k.idle.Stop()
+	k.store.Close()
 	delete(kept.fits, key)
 }

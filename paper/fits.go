@@ -39,9 +39,9 @@ func paperFit(levels int, more ...quantmf.FitOption) []quantmf.FitOption {
 		quantmf.WithSquash(quantmf.SquashLogistic)}, more...)
 }
 
-// paperQMF are the paper's settings of QMF with all rows in one batch.
-func paperQMF(levels int, more ...quantmf.FitOption) []quantmf.FitOption {
-	return paperFit(levels, append([]quantmf.FitOption{quantmf.WithBatch(1 << 30)}, more...)...)
+// paperQMF are the paper's settings of QMF with 8 levels and all rows in one batch.
+func paperQMF(more ...quantmf.FitOption) []quantmf.FitOption {
+	return paperFit(8, append([]quantmf.FitOption{quantmf.WithBatch(1 << 30)}, more...)...)
 }
 
 // paperQMFQ are the paper's settings of QMFQ, which has neither batches nor a penalty.

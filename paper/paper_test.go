@@ -100,7 +100,7 @@ func TestTrace(t *testing.T) {
 	for _, w := range []way{
 		{"NMF", quantmf.MethodNMF, 40,
 			[]quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
-		{"QMF", quantmf.MethodQMF, 12, paperQMF(4)},
+		{"QMF", quantmf.MethodQMF, 12, paperQMF()},
 		{"QMFQ", quantmf.MethodQMFQ, 12, paperQMFQ(4, quantmf.KLUpdates(5))},
 	} {
 		m, tr, err := w.fit(s, x, 3, 1)

@@ -29,10 +29,10 @@ type settingsMatrix struct {
 func settings(s *session) (any, error) {
 	r := &settingsResult{Seeds: pick(s, 8, 2), QMFQSeeds: pick(s, 8, 4), DepartureSeeds: pick(s, 3, 2)}
 	long, short := pick(s, 1000, 300), pick(s, 300, 100)
-	paper := paperQMF(8)
+	paper := paperQMF()
 	fits := []way{
 		{"NMF", quantmf.MethodNMF, long, updates},
-		{qmfPaper, quantmf.MethodQMF, long, paperQMF(8, quantmf.WithPenalty(0.01))},
+		{qmfPaper, quantmf.MethodQMF, long, paperQMF(quantmf.WithPenalty(0.01))},
 		{"QMF", quantmf.MethodQMF, short, ours()},
 		{qmfqPaper, quantmf.MethodQMFQ, long, paperQMFQ(8, quantmf.FrobeniusUpdates(100))},
 		{qmfqKL, quantmf.MethodQMFQ, short, ours(quantmf.WithProjection(quantmf.KLUpdates(20)))},
@@ -43,16 +43,16 @@ func settings(s *session) (any, error) {
 		opts []quantmf.FitOption
 	}{
 		{"paper's settings", paper},
-		{"penalty 0.01, as in the published code", paperQMF(8, quantmf.WithPenalty(0.01))},
-		{"SquashArctan", paperQMF(8, quantmf.WithSquash(quantmf.SquashArctan))},
-		{"SquashLogisticUnit", paperQMF(8, quantmf.WithSquash(quantmf.SquashLogisticUnit))},
-		{"ε = 0.02", paperQMF(8, quantmf.WithEpsilon(0.02))},
-		{"free ends", paperQMF(8, quantmf.WithEnds(quantmf.EndsFree))},
+		{"penalty 0.01, as in the published code", paperQMF(quantmf.WithPenalty(0.01))},
+		{"SquashArctan", paperQMF(quantmf.WithSquash(quantmf.SquashArctan))},
+		{"SquashLogisticUnit", paperQMF(quantmf.WithSquash(quantmf.SquashLogisticUnit))},
+		{"ε = 0.02", paperQMF(quantmf.WithEpsilon(0.02))},
+		{"free ends", paperQMF(quantmf.WithEnds(quantmf.EndsFree))},
 		{"rate 0.06, cosine",
-			paperQMF(8, quantmf.WithLearningRate(0.06), quantmf.WithSchedule(quantmf.ScheduleCosine))},
-		{"batches of 32", paperQMF(8, quantmf.WithBatch(32))},
+			paperQMF(quantmf.WithLearningRate(0.06), quantmf.WithSchedule(quantmf.ScheduleCosine))},
+		{"batches of 32", paperQMF(quantmf.WithBatch(32))},
 		{"StartScores (then Gauss–Newton)",
-			paperQMF(8, quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0))},
+			paperQMF(quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0))},
 		{"our defaults without shrinkage", []quantmf.FitOption{quantmf.WithShrinkage(0)}},
 	} {
 		departures = append(departures, way{d.name, quantmf.MethodQMF, long, d.opts})

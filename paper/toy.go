@@ -42,7 +42,7 @@ func toyWays(s *session) []way {
 	by := func(p quantmf.Projection) []quantmf.FitOption { return ours(quantmf.WithProjection(p)) }
 	return []way{
 		{"NMF", quantmf.MethodNMF, long, updates},
-		{qmfPaper, quantmf.MethodQMF, long, paperQMF(8)},
+		{qmfPaper, quantmf.MethodQMF, long, paperQMF()},
 		{"QMF", quantmf.MethodQMF, short, ours()},
 		{qmfqPaper, quantmf.MethodQMFQ, most, paperQMFQ(8, quantmf.KLUpdates(100))},
 		{qmfqKL, quantmf.MethodQMFQ, most, by(quantmf.KLUpdates(20))},

@@ -102,8 +102,7 @@ func (r *stage) course(p *plan) (*course, error) {
 }
 
 // stepNewton makes the step of a shard in a round of Newton's method. m is the problem of its rows.
-func (f *Fit) stepNewton(r *stage, shard int, state *blob, v []float64, m nmf.Problem, runs int) (*made,
-	error) {
+func (f *Fit) stepNewton(r *stage, state *blob, v []float64, m nmf.Problem, runs int) (*made, error) {
 	p := f.plan
 	c, err := r.course(p)
 	if err != nil {

@@ -98,7 +98,7 @@ func (f *Fit) stepNMF(r *stage, shard int, state *blob, v []float64, m nmf.Probl
 	p, cut := f.plan, f.plan.cut(shard)
 	if r.Phase > phaseOver {
 		p.runsOf(&m, cut.From, cut.To)
-		return f.stepNewton(r, shard, state, v, m, cut.To-cut.From)
+		return f.stepNewton(r, state, v, m, cut.To-cut.From)
 	}
 	u, best, z, err := p.factors(state, m.D, false)
 	if err != nil {

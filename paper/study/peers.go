@@ -142,12 +142,8 @@ func peers() {
 		log.Fatal("-methods and -merge are for named tables")
 	}
 	if len(named) > 0 {
-		tables = nil
-		for _, t := range peerTables {
-			if slices.Contains(named, t.key) {
-				tables = append(tables, t)
-			}
-		}
+		tables = slices.DeleteFunc(slices.Clone(tables),
+			func(t peerTable) bool { return !slices.Contains(named, t.key) })
 		if len(tables) == 0 {
 			log.Fatal("no such tables")
 		}

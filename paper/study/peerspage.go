@@ -295,8 +295,8 @@ func drawPeers(r *peerResults) error {
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{205}, color.Gray{205}
 	pl.Add(grid)
 	c := compare(r)
-	names := map[string]plot.Thumbnailer{}
 	for i, m := range append([]string{"BQMF"}, singles...)[:len(glyphs)] {
+		var named plot.Thumbnailer // those of wide tables
 		for _, of := range []struct {
 			tables []*peerResult
 			color  color.Color
@@ -319,9 +319,9 @@ func drawPeers(r *peerResults) error {
 			}
 			marks.Radius, marks.Shape, marks.Color = vg.Points(4), glyphs[i], of.color
 			pl.Add(marks)
-			names[m] = marks
+			named = marks
 		}
-		pl.Legend.Add(m, names[m]) // as on wide tables
+		pl.Legend.Add(m, named)
 	}
 	pl.X.Min, pl.X.Max, pl.Y.Min, pl.Y.Max = 1e-3, 1e3, 95, 310
 	pl.Legend.Top, pl.Legend.YOffs, pl.Legend.TextStyle.Font.Size = true, vg.Points(-4), vg.Points(8)

@@ -108,10 +108,10 @@ var fits = []struct {
 	{"BQMF, 1000 samples", fit("bqmf", dense, 150, 1000, 20, epochs(10))},
 	{"BQMF, missing", fit("bqmf", holes, 400, 150, 0, epochs(10), missing)},
 	{"BQMF, Frobenius", fit("bqmf", dense, 400, 150, 0, epochs(10), frobenius)},
-	{"quantile rows", rows(256, 16, 1e-2)},
-	{"quantile rows, ε = 0.1", rows(256, 16, 1e-1)},
-	{"quantile rows, 20,000 samples", rows(20000, 16, 1e-2)},
-	{"quantile rows, own targets", rows(256, 16, 1e-2, quantmf.WithTargets(roots(16)))},
+	{"quantile rows", rows(256, 1e-2)},
+	{"quantile rows, ε = 0.1", rows(256, 1e-1)},
+	{"quantile rows, 20,000 samples", rows(20000, 1e-2)},
+	{"quantile rows, own targets", rows(256, 1e-2, quantmf.WithTargets(roots(levels)))},
 	{"ranks and sort", ranks(150, 1e-2)},
 	{"ranks and sort, ε = 0.001", ranks(100, 1e-3)},
 	{"new samples, NMF", transform("nmf", 10)},
@@ -155,11 +155,14 @@ func transform(of string, k int) func() func() error {
 	}
 }
 
+// levels is the number of levels of a layer of a network.
+const levels = 16
+
 // rows is what a layer of a network does with rows of n samples: quantiles, and their gradient.
-func rows(n, m int, eps float64, opts ...quantmf.Option) func() func() error {
+func rows(n int, eps float64, opts ...quantmf.Option) func() func() error {
 	return func() func() error {
 		x, z := dense(max(4, 100000/n), n).(quantmf.Mat), dense(max(4, 100000/n), n).(quantmf.Mat)
-		q := quantmf.Mat{Rows: 1, Cols: m, Data: roots(m), Stride: m}
+		q := quantmf.Mat{Rows: 1, Cols: levels, Data: roots(levels), Stride: levels}
 		opts := append(opts[:len(opts):len(opts)], quantmf.WithEpsilon(eps))
 		return func() error {
 			if _, err := quantmf.SoftQuantileRows(x, q, opts...); err != nil {
