@@ -593,28 +593,36 @@ func TestShardFailingStore(t *testing.T) {
 	ctx, s := t.Context(), newShelf(t)
 	ok(t, PlanNMF(ctx, s, 2, tabled(40, 9), 2, quantmf.WithEpochs(3)))
 	finish(t, s)
-	fails := &failingStore{shelf: s}
-	fit := must(Open(fails))(t)
-	fails.name = "round-000001"
+	gone, absent := errors.New("the shelf is gone"), ""
+	fit := must(Open(watched{s, func(name string) error {
+		if name == absent {
+			return gone
+		}
+		return nil
+	}}))(t)
+	absent = "round-000001"
 	s.blobs["round-000000"] = s.blobs["round-000000"][:9]
-	if r, err := fit.Round(); !errors.Is(err, errShelf) {
+	if r, err := fit.Round(); !errors.Is(err, gone) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
 
-var errShelf = errors.New("the shelf is gone")
-
-// failingStore fails to read the blob of a name.
-type failingStore struct {
+// watched is a shelf that asks before it gives a blob.
+type watched struct {
 	*shelf
-	name string
+	ask func(name string) error
 }
 
-func (s *failingStore) Get(name string) ([]byte, error) {
-	if name == s.name {
-		return nil, errShelf
+func (s watched) Get(name string) ([]byte, error) {
+	if err := s.ask(name); err != nil {
+		return nil, err
 	}
 	return s.shelf.Get(name)
+}
+
+// counting counts how often each blob is read.
+func counting(s *shelf, reads map[string]int) Store {
+	return watched{s, func(name string) error { reads[name]++; return nil }}
 }
 
 // TestShardOptions: what a fit in shards does not have is an error of its plan, and leaves no blob.
@@ -641,6 +649,14 @@ func TestShardOptions(t *testing.T) {
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
 	for _, plan := range plans {
+		for want, o := range map[string]quantmf.FitOption{
+			"WithSampleWeights": quantmf.WithSampleWeights(slices.Repeat([]float64{1}, x.Cols)),
+			"WithCellWeights":   quantmf.WithCellWeights(x)} {
+			var bad *quantmf.OptionError
+			if err := plan(ctx, newShelf(t), 2, x, 2, o); !errors.As(err, &bad) || bad.Option != want {
+				t.Errorf("%s: %v", want, err)
+			}
+		}
 		s := newShelf(t)
 		if err := plan(stopped, s, 1, x, 2); !errors.Is(err, context.Canceled) ||
 			s.blobs[planName] != nil {
@@ -985,7 +1001,7 @@ func TestKeepRows(t *testing.T) {
 				fit.KeepRows(room)
 			}
 			reads := map[string]int{}
-			fit.store = countingStore{s, reads}
+			fit.store = counting(s, reads)
 			rounds(t, fit, math.MaxInt)
 			rounds, kept := must(fit.Round())(t).Number, 0
 			for shard := range fit.Shards() {
@@ -1019,7 +1035,7 @@ func TestKeepLastRows(t *testing.T) {
 		s := newShelf(t)
 		fit, _ := planned(t, s, "NMF", 0)
 		reads := map[string]int{}
-		fit.store = countingStore{s, reads}
+		fit.store = counting(s, reads)
 		if c.none {
 			fit.KeepRows(0)
 		}
@@ -1030,16 +1046,6 @@ func TestKeepLastRows(t *testing.T) {
 			t.Errorf("none %v: the rows are read %d times, not %d", c.none, got, c.want)
 		}
 	}
-}
-
-type countingStore struct {
-	*shelf
-	reads map[string]int
-}
-
-func (s countingStore) Get(name string) ([]byte, error) {
-	s.reads[name]++
-	return s.shelf.Get(name)
 }
 
 // holed returns x with about a share of its cells NaN.
