@@ -13,6 +13,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/paper/internal/cells"
 	"github.com/quantmf/quantmf/paper/internal/data"
 	"github.com/quantmf/quantmf/paper/internal/report"
 	"gonum.org/v1/gonum/stat"
@@ -302,12 +303,11 @@ func (c cancerSet) matrix(folder data.Folder) (quantmf.Mat, error) {
 
 // widest returns the rows of largest standard deviation, in their order in x.
 func widest(x quantmf.Mat, most int) [][]float64 {
-	order, deviation := make([]int, x.Rows), make([]float64, x.Rows)
-	for i := range order {
-		order[i] = i
-		deviation[i] = stat.Variance(x.Row(i), nil)
+	narrow := make([]float64, x.Rows)
+	for i := range narrow {
+		narrow[i] = -stat.Variance(x.Row(i), nil)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(deviation[b], deviation[a]) })
+	order := cells.Order(narrow)
 	order = order[:min(most, len(order))]
 	slices.Sort(order)
 	var rows [][]float64

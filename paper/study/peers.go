@@ -400,14 +400,9 @@ func (p *problem) bqmf() outcome {
 	o.Seconds, o.Setting = seconds, "defaults"
 	below, upTo, err := m.Probability(p.x)
 	check(err)
-	order := make([]int, p.x.Rows)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.means[a], p.means[b]) })
 	total := 0.0
-	for place, i := range order {
-		tenth := place * 10 / len(order)
+	for place, i := range cells.Order(p.means) {
+		tenth := place * 10 / p.x.Rows
 		for j := range p.x.Cols {
 			if v := p.mask.At(i, j); v == v {
 				continue

@@ -1,14 +1,14 @@
 // Package cells hides cells of a matrix from fits and measures how well they are predicted. It also has
-// correlations and ranks of numbers.
+// correlations, orders and ranks of numbers.
 package cells
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/quantmf/quantmf"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -69,13 +69,16 @@ func Correlation(a, b []float64) float64 {
 	return r
 }
 
+// Order returns the places of the numbers of v from the least to the largest, of equal ones as they stand.
+func Order(v []float64) []int {
+	order := make([]int, len(v))
+	floats.ArgsortStable(slices.Clone(v), order)
+	return order
+}
+
 // Ranks returns the ranks of v from 0, ties averaged.
 func Ranks(v []float64) []float64 {
-	order := make([]int, len(v))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
+	order := Order(v)
 	r := make([]float64, len(v))
 	for from := 0; from < len(order); {
 		to := from

@@ -3,7 +3,6 @@
 package drawn
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -44,16 +43,13 @@ func New(d, n, k int, gap, noise float64, seed uint64) Problem {
 		}
 	}
 	for i := range d {
-		order := make([]int, n)
 		for j := range n {
-			order[j] = j
 			for c := range k {
 				p.W.Data[i*n+j] += p.U.At(i, c) * p.V.At(c, j)
 			}
 		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.W.At(i, a), p.W.At(i, b)) })
 		q := 0.0
-		for rank, j := range order {
+		for rank, j := range cells.Order(p.W.Row(i)) {
 			q += math.Exp(gap * r.NormFloat64())
 			p.Q.Set(i, rank, q)
 			p.X.Set(i, j, q)
