@@ -49,7 +49,7 @@ func (s *shelf) Get(name string) ([]byte, error) {
 func (s *shelf) Put(name string, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	data = append([]byte(nil), data...)
+	data = bytes.Clone(data)
 	if old, had := s.before[name]; had && !bytes.Equal(old, data) {
 		s.t.Errorf("%s was given other bytes", name)
 	}

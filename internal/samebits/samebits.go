@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,15 +47,14 @@ func Fits() []Fit {
 	for _, f := range []Fit{nmf, qmf} {
 		f.Name += " missing"
 		f.X = counts(f.X.Cols, 0.1)
-		f.Options = append(f.Options[:len(f.Options):len(f.Options)], quantmf.WithMissingValues())
-		f.Flags = append(f.Flags[:len(f.Flags):len(f.Flags)], "-missing")
+		f.Options = append(slices.Clip(f.Options), quantmf.WithMissingValues())
+		f.Flags = append(slices.Clip(f.Flags), "-missing")
 		fits = append(fits, f)
 	}
 	newton := nmf
-	newton.Name, newton.Options, newton.OneMachine = "newton",
-		append(nmf.Options[:1:1], quantmf.WithUpdates(quantmf.UpdatesNewton)), nil
-	newton.Flags, newton.OneMachineFlags = append(nmf.Flags[:len(nmf.Flags):len(nmf.Flags)], "-updates",
-		"newton"), nil
+	newton.Name, newton.OneMachine, newton.OneMachineFlags = "newton", nil, nil
+	newton.Options = append(slices.Clip(nmf.Options), quantmf.WithUpdates(quantmf.UpdatesNewton))
+	newton.Flags = append(slices.Clip(nmf.Flags), "-updates", "newton")
 	return append(fits, newton)
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -163,7 +164,7 @@ func rows(n int, eps float64, opts ...quantmf.Option) func() func() error {
 	return func() func() error {
 		x, z := dense(max(4, 100000/n), n).(quantmf.Mat), dense(max(4, 100000/n), n).(quantmf.Mat)
 		q := quantmf.Mat{Rows: 1, Cols: levels, Data: roots(levels), Stride: levels}
-		opts := append(opts[:len(opts):len(opts)], quantmf.WithEpsilon(eps))
+		opts := append(slices.Clip(opts), quantmf.WithEpsilon(eps))
 		return func() error {
 			if _, err := quantmf.SoftQuantileRows(x, q, opts...); err != nil {
 				return err
