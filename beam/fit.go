@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	sdk "github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/shards"
 )
@@ -74,9 +73,7 @@ func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 	for failures := 0; !at.Over; {
 		run.tell(at)
 		from := at.Number
-		failed := run.pipeline(ctx, fit, func(p *sdk.Pipeline) {
-			unroll(p, in, fit.Shards(), from, run.Rounds)
-		}, &at, &longest)
+		failed := run.pipeline(ctx, fit, in, &at, &longest)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("beam: stopped in round %d: %w", at.Number, ctx.Err())
 		}
@@ -137,19 +134,15 @@ func (r *Run) tell(at shards.Round) {
 
 // pipeline runs one pipeline, and meanwhile reports the rounds that begin. at is the round reported last, and
 // longest the longest time of a round. It cancels the pipeline where a round takes too long.
-func (r *Run) pipeline(ctx context.Context, fit *shards.Fit, build func(*sdk.Pipeline),
-	at *shards.Round, longest *time.Duration) error {
+func (r *Run) pipeline(ctx context.Context, fit *shards.Fit, in task, at *shards.Round,
+	longest *time.Duration) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	done := make(chan error, 1)
-	go func() {
-		p := sdk.NewPipeline()
-		build(p)
-		done <- submit(ctx, r.Runner, p)
-	}()
+	began, from := time.Now(), at.Number
+	done, p := make(chan error, 1), unroll(in, fit.Shards(), from, r.Rounds)
+	go func() { done <- submit(ctx, r.Runner, p) }()
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
-	began, from := time.Now(), at.Number
 	for {
 		select {
 		case err := <-done:

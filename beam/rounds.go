@@ -34,16 +34,17 @@ func init() {
 	sdk.RegisterDoFn(&reduce{})
 }
 
-// unroll adds count rounds from first on to a pipeline. When the fit is over, the further rounds
-// have no shards and pass nothing on.
-func unroll(p *sdk.Pipeline, in task, shards, first, count int) {
-	s := p.Root()
+// unroll returns a pipeline of count rounds from first on. When the fit is over, the further rounds have no
+// shards and pass nothing on.
+func unroll(in task, shards, first, count int) *sdk.Pipeline {
+	p, s := sdk.NewPipelineWithRoot()
 	next := keys(s, numbers(shards))
 	for round := first; round < first+count; round++ {
 		s := s.Scope(fmt.Sprintf("round %d", round))
 		done := sdk.ParDo(s, &step{Task: in, Round: round}, sdk.GroupByKey(s, next))
 		next = sdk.ParDo(s, &reduce{Task: in, Round: round, Shards: shards}, sdk.GroupByKey(s, done))
 	}
+	return p
 }
 
 // task tells a worker which fit it works for, and how many bytes of rows it may keep.

@@ -29,7 +29,6 @@ type settingsMatrix struct {
 func settings(s *session) (any, error) {
 	r := &settingsResult{Seeds: pick(s, 8, 2), QMFQSeeds: pick(s, 8, 4), DepartureSeeds: pick(s, 3, 2)}
 	long, short := pick(s, 1000, 300), pick(s, 300, 100)
-	paper := paperQMF()
 	fits := []way{
 		{"NMF", quantmf.MethodNMF, long, updates},
 		{qmfPaper, quantmf.MethodQMF, long, paperQMF(quantmf.WithPenalty(0.01))},
@@ -42,7 +41,7 @@ func settings(s *session) (any, error) {
 		name string
 		opts []quantmf.FitOption
 	}{
-		{"paper's settings", paper},
+		{"paper's settings", paperQMF()},
 		{"penalty 0.01, as in the published code", paperQMF(quantmf.WithPenalty(0.01))},
 		{"SquashArctan", paperQMF(quantmf.WithSquash(quantmf.SquashArctan))},
 		{"SquashLogisticUnit", paperQMF(quantmf.WithSquash(quantmf.SquashLogisticUnit))},
@@ -139,7 +138,7 @@ func settingsPage(w *writer, res settingsResult) error {
 		if len(charts) == 0 {
 			c.legend = "top right"
 		}
-		for _, name := range []string{"NMF", qmfPaper, "QMF", qmfqPaper, qmfqKL} {
+		for _, name := range models {
 			c.add(find(m.Ours, name).overEpochs(looks[name]))
 		}
 		b := find(m.Ours, qmfqDrawn)

@@ -126,6 +126,9 @@ func learnt(truth drawn.Problem, m quantmf.Model) ([]toyFeature, error) {
 	return out, nil
 }
 
+// models are those whose losses are drawn.
+var models = []string{"NMF", qmfPaper, "QMF", qmfqPaper, qmfqKL}
+
 // looks are the colours and dashes of the models, the same in all figures.
 var looks = map[string]line{
 	"NMF":     {color: black, dash: 3},
@@ -143,7 +146,7 @@ func toyPage(w *writer, res toyResult) error {
 		if p.Gap == 1 {
 			b.legend = "bottom left"
 		}
-		for _, name := range []string{"NMF", qmfPaper, "QMF", qmfqPaper, qmfqKL} {
+		for _, name := range models {
 			l := find(p.Bands, name)
 			a.add(l.overEpochs(looks[name]))
 			b.add(l.overSeconds(looks[name]))
