@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/paper/internal/cells"
@@ -30,10 +29,7 @@ type way struct {
 // of the latter, each at its best rank and over all ranks (mean ± standard error over masks); the divergence
 // of the visible cells at the best rank; and the processor time as a share of that of the first way.
 func contest(sets []string, ranks []int, ways []way) {
-	if *some != "" {
-		names := strings.Split(*some, ";")
-		ways = slices.DeleteFunc(ways, func(w way) bool { return !slices.Contains(names, w.name) })
-	}
+	ways = slices.DeleteFunc(ways, func(w way) bool { return !asked(w.name) })
 	head := []string{"set", ""}
 	for _, k := range ranks {
 		head = append(head, fmt.Sprint(k))

@@ -276,12 +276,13 @@ func methods(t peerTable) []string {
 	if t.alone {
 		return []string{"BQMF"}
 	}
-	all := slices.Concat([]string{"BQMF"}, external, own)
-	if *some != "" {
-		return slices.DeleteFunc(all,
-			func(m string) bool { return !slices.Contains(strings.Split(*some, ";"), m) })
-	}
-	return all
+	return slices.DeleteFunc(slices.Concat([]string{"BQMF"}, external, own),
+		func(m string) bool { return !asked(m) })
+}
+
+// asked tells whether -methods has a method or has none.
+func asked(method string) bool {
+	return *some == "" || slices.Contains(strings.Split(*some, ";"), method)
 }
 
 // bestSettings returns the settings that are best for some measure.
