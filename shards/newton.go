@@ -13,9 +13,9 @@ package shards
 // are what the pass reads: y and the direction, z and the next y, or twice the next y.
 
 import (
-	"github.com/quantmf/quantmf/internal/fit"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"

@@ -3,14 +3,14 @@ package shards
 // This file holds the plan: what all steps of a fit know, and who has which rows.
 
 import (
-	"github.com/quantmf/quantmf/internal/fit"
-	"github.com/quantmf/quantmf/internal/pool"
 	"math"
 	"strconv"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
 )
 

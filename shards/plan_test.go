@@ -2,12 +2,12 @@ package shards
 
 import (
 	"errors"
-	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/section"
 )

@@ -3,11 +3,11 @@ package shards
 // This file holds rounds: where a fit stands before the steps of each, and V, which they read.
 
 import (
-	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 	"strconv"
 
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/section"
 )
 

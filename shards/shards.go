@@ -22,11 +22,11 @@ package shards
 import (
 	"context"
 	"errors"
-	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"strconv"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"

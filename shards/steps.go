@@ -6,8 +6,8 @@ package shards
 import (
 	"context"
 	"errors"
-	"github.com/quantmf/quantmf/internal/fit"
 
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
