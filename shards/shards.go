@@ -20,6 +20,7 @@
 package shards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -248,10 +249,7 @@ func (f *Fit) compute(ctx context.Context, r *stage, shard int, state *blob, v [
 	} else {
 		m, err = f.stepQMF(ctx, r, state, v, rows, workers)
 	}
-	if err == nil {
-		err = workers.Err()
-	}
-	return m, err
+	return m, cmp.Or(err, workers.Err())
 }
 
 // Reduce sums the parts of all shards in a round in their fixed order, makes the next V, and returns the
@@ -280,10 +278,7 @@ func (f *Fit) next(ctx context.Context, r *stage, v []float64) (next []float64, 
 	} else {
 		next, main, err = f.reduceQMF(r, v, workers)
 	}
-	if err == nil {
-		err = workers.Err()
-	}
-	return next, main, err
+	return next, main, cmp.Or(err, workers.Err())
 }
 
 // Finish returns the model, a [*quantmf.NMF] or [*quantmf.QMF], of a fit that is over. Under WithStrict a
