@@ -199,7 +199,7 @@ func (a *applied) transform(s cli.Streams, block, blocks int) error {
 	d, n := t.Dims()
 	from, to := blockOf(n, block, blocks), blockOf(n, block+1, blocks)
 	if from == to {
-		return cli.Usagef("-block %d/%d: there are %s", block, blocks, cli.Counted(n, "sample"))
+		return cli.Usagef("-block %d/%d: there are %s", block, blocks, table.Counted(n, "sample"))
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()

@@ -112,8 +112,8 @@ func (c *categories) has(row int) (is bool) {
 func (c *categories) String() string {
 	features, rows := 0, 0
 	c.each(func(_, from, to int) { features, rows = features+1, rows+to-from })
-	return fmt.Sprintf("%s of words, as %s of 0 and 1", cli.Counted(features, "feature"),
-		cli.Counted(rows, "row"))
+	return fmt.Sprintf("%s of words, as %s of 0 and 1", table.Counted(features, "feature"),
+		table.Counted(rows, "row"))
 }
 
 // groups are the rows of each category, of which a draw takes one together.
@@ -262,7 +262,7 @@ func (r *imputation) wordsRight(line func(what, format string, args ...any)) {
 	}
 	n := float64(r.all.words)
 	line("Words", "%.1f %% of %s are predicted; the most frequent word of their feature is right in %.1f %%",
-		100*float64(r.all.right)/n, cli.Counted(r.all.words, "hidden word"), 100*float64(r.all.frequent)/n)
+		100*float64(r.all.right)/n, table.Counted(r.all.words, "hidden word"), 100*float64(r.all.frequent)/n)
 	var parts []string
 	r.categories.each(func(i, from, _ int) {
 		if c := r.of[from]; c.words > 0 {

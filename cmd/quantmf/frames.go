@@ -218,7 +218,6 @@ func (v value) Text() string {
 }
 
 func (v value) Float() float64 { f, _ := v.of.(float64); return f }
-func (v value) Bool() bool     { b, _ := v.of.(bool); return b }
 
 func (v value) Fields() []string {
 	o, _ := v.of.(map[string]any)

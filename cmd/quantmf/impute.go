@@ -582,7 +582,7 @@ func (r *imputation) object() imputeObject {
 // strayed says what to make of intervals of a nominal percent, when the share of hidden values that they held
 // is far from it. tried is the number of hidden values.
 func strayed(percent, share float64, tried int) string {
-	values := cli.Counted(tried, "value")
+	values := table.Counted(tried, "value")
 	switch {
 	case tried < 100:
 		return fmt.Sprintf("the table is too small to check its intervals: of no more than %s %.0f %% lay "+
@@ -602,8 +602,8 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	x := r.table.X
 	read := &result{fitFlags: &r.fitFlags, table: r.table}
 	whole := r.asRead()
-	line("Matrix", "%s: %s × %s%s", r.name(), cli.Counted(whole.X.Rows, "feature"),
-		cli.Counted(x.Cols, "sample"), read.naming(missing(whole.X)))
+	line("Matrix", "%s: %s × %s%s", r.name(), table.Counted(whole.X.Rows, "feature"),
+		table.Counted(x.Cols, "sample"), read.naming(missing(whole.X)))
 	if r.categories != nil {
 		line("Categories", "%s", r.categories)
 	}
@@ -615,7 +615,7 @@ func (r *imputation) summary(files []string, seconds float64) string {
 		from = ", kept in " + r.kept
 	}
 	kind, _ := r.model.title()
-	line("Model", "%s of %s%s", kind, cli.Counted(r.model.Rank(), "component"), from)
+	line("Model", "%s of %s%s", kind, table.Counted(r.model.Rank(), "component"), from)
 	what := "mean"
 	if r.median() {
 		what = "median"
@@ -624,7 +624,7 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	if r.spread() {
 		by = "the " + what + " of its distribution"
 	}
-	line("Filled", "%s, each by %s", cli.Counted(missing(whole.X), "value"), by)
+	line("Filled", "%s, each by %s", table.Counted(missing(whole.X), "value"), by)
 	switch {
 	case r.checks == 0:
 	case r.all.hidden == 0 && r.kept != "":
@@ -635,11 +635,12 @@ func (r *imputation) summary(files []string, seconds float64) string {
 		n := float64(r.all.hidden)
 		share, stdErr := r.overall()
 		if r.kept == "" {
-			line("Check", "predictions of %s that %s did not see%s", cli.Counted(r.all.hidden, "known value"),
-				cli.Counted(r.checks, "further fit"), r.manner.words())
+			line("Check", "predictions of %s that %s did not see%s",
+				table.Counted(r.all.hidden, "known value"), table.Counted(r.checks, "further fit"),
+				r.manner.words())
 		} else {
 			line("Check", "predictions of %s that were hidden; the features' own %ss are those of the "+
-				"samples of the fit", cli.Counted(r.all.hidden, "known value"), what)
+				"samples of the fit", table.Counted(r.all.hidden, "known value"), what)
 		}
 		line("", "mean %s %.4g; of the features' own means %.4g", account.LossName(r.fitFlags.options.Loss),
 			r.all.loss/n,
@@ -682,7 +683,7 @@ func (r *imputation) summary(files []string, seconds float64) string {
 			case i > r.firstDraw(): // the first stands for all
 				continue
 			case i == r.firstDraw():
-				f, what = besides(r.out, "draw*"), cli.Counted(r.draws, "draw")+" of what is missing"
+				f, what = besides(r.out, "draw*"), table.Counted(r.draws, "draw")+" of what is missing"
 			case i > 0:
 				what = fmt.Sprintf("the %s ends of the %g %% intervals", []string{"lower", "upper"}[i-1],
 					100*r.interval)

@@ -125,7 +125,7 @@ func (m *model) tell(r readings, k *known) string {
 	var s strings.Builder
 	line := linesOf(&s)
 	name, formula := m.title()
-	line("Model", "%s of %s (%s)", name, cli.Counted(m.of.U.Cols, "component"), formula)
+	line("Model", "%s of %s (%s)", name, table.Counted(m.of.U.Cols, "component"), formula)
 	of := ""
 	if m.Matrix != "" {
 		of = m.Matrix + ": "
@@ -137,8 +137,8 @@ func (m *model) tell(r readings, k *known) string {
 	if m.Top {
 		how += ", those features of largest standard deviation"
 	}
-	line("Fitted to", "%s%s × %s%s", of, cli.Counted(len(m.Features), "feature"),
-		cli.Counted(len(m.Samples), "sample"), how)
+	line("Fitted to", "%s%s × %s%s", of, table.Counted(len(m.Features), "feature"),
+		table.Counted(len(m.Samples), "sample"), how)
 	m.tellUnseen(line)
 	for _, w := range m.Made.Warnings {
 		line("Warning", "%s", w)
@@ -149,7 +149,7 @@ func (m *model) tell(r readings, k *known) string {
 	default:
 		line("Fit", "a loss of %.4g after %s, %.4g before the first: how far values lie from what the "+
 			"model says of them, on average, 0 where they are equal",
-			m.of.History[m.of.Best], cli.Counted(m.of.Best, "epoch"), m.of.History[0])
+			m.of.History[m.of.Best], table.Counted(m.of.Best, "epoch"), m.of.History[0])
 	}
 	if m.Losses != "" {
 		line("Loss", "%s", m.Losses)

@@ -121,7 +121,7 @@ func (k *known) tell(m *model, r readings, line func(head, format string, args .
 	told(tests, "Known", func(t account.Test) float64 { return t.Q }, line, func(t account.Test) string {
 		return fmt.Sprintf("c%d, %s: %s (p %s, q %s, %s)", t.Component+1, table.Shown(t.Track.Name),
 			t.Words(),
-			account.Chance(t.P), account.Chance(t.Q), cli.Counted(t.Samples, "sample"))
+			account.Chance(t.P), account.Chance(t.Q), table.Counted(t.Samples, "sample"))
 	})
 	if k.members == nil {
 		return
@@ -130,7 +130,7 @@ func (k *known) tell(m *model, r readings, line func(head, format string, args .
 	told(sets, "Sets", func(t account.SetTest) float64 { return t.Q }, line, func(t account.SetTest) string {
 		return fmt.Sprintf("c%d, %s: above others %.2f (p %s, q %s, %s)", t.Component+1,
 			table.Shown(t.Set.Name), t.Above, account.Chance(t.P), account.Chance(t.Q),
-			cli.Counted(len(t.Set.Members), "member"))
+			table.Counted(len(t.Set.Members), "member"))
 	})
 }
 
@@ -143,7 +143,7 @@ func told[T any](tests []T, head string, q func(T) float64, line func(head, form
 	sure := slices.DeleteFunc(slices.Clone(tests), func(t T) bool { return !(q(t) <= 0.05) })
 	slices.SortStableFunc(sure, func(a, b T) int { return cmp.Compare(q(a), q(b)) })
 	line(head, "%d of %s have a q of at most .05 (p corrected for the number of tests)", len(sure),
-		cli.Counted(len(tests), "test"))
+		table.Counted(len(tests), "test"))
 	for _, t := range sure[:min(len(sure), mostTold)] {
 		line("", "%s", words(t))
 	}

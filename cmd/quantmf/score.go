@@ -157,7 +157,7 @@ func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Ma
 		}
 		if part.X.Rows != k {
 			return v, part.Error(-1, -1,
-				fmt.Sprintf("the model has %s, and this %d", cli.Counted(k, "component"), part.X.Rows))
+				fmt.Sprintf("the model has %s, and this %d", table.Counted(k, "component"), part.X.Rows))
 		}
 		if more := from + part.X.Cols; more > n {
 			return v, part.Error(-1, n-from,
@@ -179,7 +179,7 @@ func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Ma
 	}
 	if from < n {
 		return v, cli.UsageError(fmt.Sprintf("-v: the files have %s, and the matrix %d",
-			cli.Counted(from, "sample"),
+			table.Counted(from, "sample"),
 			n))
 	}
 	return v, nil

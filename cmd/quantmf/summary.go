@@ -32,9 +32,9 @@ func (r *result) summary(seconds float64) (string, error) {
 		return "", err
 	}
 	name, formula := m.title()
-	line("Matrix", "%s: %s × %s%s", r.name(), cli.Counted(d, "feature"), cli.Counted(n, "sample"),
+	line("Matrix", "%s: %s × %s%s", r.name(), table.Counted(d, "feature"), table.Counted(n, "sample"),
 		r.naming(gaps))
-	line("Model", "%s of %s (%s)", name, cli.Counted(m.of.U.Cols, "component"), formula)
+	line("Model", "%s of %s (%s)", name, table.Counted(m.of.U.Cols, "component"), formula)
 	m.tellUnseen(line)
 	if r.untried != "" {
 		line("Unseen values", "not predicted: %s", r.untried)
@@ -51,7 +51,7 @@ func (r *result) summary(seconds float64) (string, error) {
 		line("Fit", "a loss of %.4g after %[3]s: the mean %[2]s of values from what the model says of "+
 			"them, 0 where "+
 			"they are equal", m.of.History[m.of.Best],
-			account.LossName(r.fitFlags.options.Loss), cli.Counted(m.of.Best, "epoch"))
+			account.LossName(r.fitFlags.options.Loss), table.Counted(m.of.Best, "epoch"))
 	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
 		line("Start", "%s", account.Begun(q))
@@ -92,7 +92,7 @@ func linesOf(s *strings.Builder) func(head, format string, args ...any) {
 func foreseen(m *quantmf.BQMF) string {
 	return fmt.Sprintf("a loss of about %.4g on unseen values: how far values lie from what the model says "+
 		"of each without having seen it, on average; after %s", m.LeaveOneOut,
-		cli.Counted(len(m.History)-1, "epoch"))
+		table.Counted(len(m.History)-1, "epoch"))
 }
 
 // naming says where the fitted matrix differs from its file: names that were made up, missing values, -log1p,
@@ -106,7 +106,7 @@ func (r *result) naming(gaps int) string {
 		parts = append(parts, "the file names no samples, so they are s1, s2, ...")
 	}
 	if gaps > 0 {
-		parts = append(parts, cli.Counted(gaps, "missing value"))
+		parts = append(parts, table.Counted(gaps, "missing value"))
 	}
 	if r.in.Log1p {
 		parts = append(parts, "log(1+x) taken")

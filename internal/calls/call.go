@@ -27,7 +27,6 @@ type Value interface {
 	Type() Type
 	Text() string // the value as its language writes it, of any type
 	Float() float64
-	Bool() bool
 
 	Fields() []string // the names of an object's fields, in their order
 	Field(name string) Value

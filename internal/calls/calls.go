@@ -249,17 +249,12 @@ func result[T any](v T, err error) (any, error) {
 }
 
 func (c *reader) normalize() (any, error) {
-	m := c.model()
-	q, ok := m.(*quantmf.QMFQ)
-	if m != nil && !ok {
-		c.fail(&quantmf.OptionError{Option: "normalize",
-			Bound: "is of models by qmfq, the only ones with maps of the data itself"})
-	}
+	m := modelOf[*quantmf.QMFQ](c, "normalize", "by qmfq, the only ones with maps of the data itself")
 	x := c.matrix("x")
 	if c.err != nil {
 		return nil, c.err
 	}
-	return result(q.Normalize(x))
+	return result(m.Normalize(x))
 }
 
 func (c *reader) reconstruct() (any, error) {
@@ -281,13 +276,17 @@ func (c *reader) full(m quantmf.Model, results int64) {
 
 // posterior reads the model, which must be by bqmf, for a call of this name.
 func (c *reader) posterior(name string) *quantmf.BQMF {
+	return modelOf[*quantmf.BQMF](c, name, "by bqmf, the only ones that know their uncertainty")
+}
+
+// modelOf reads the model for a call of this name, which is of models of one kind alone.
+func modelOf[M quantmf.Model](c *reader, name, kind string) (of M) {
 	m := c.model()
-	b, is := m.(*quantmf.BQMF)
+	of, is := m.(M)
 	if m != nil && !is {
-		c.fail(&quantmf.OptionError{Option: name,
-			Bound: "is of models by bqmf, the only ones that know their uncertainty"})
+		c.fail(&quantmf.OptionError{Option: name, Bound: "is of models " + kind})
 	}
-	return b
+	return of
 }
 
 func (c *reader) bayesian(name string) (any, error) {

@@ -24,11 +24,9 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 		w, err := matrix(name+".v", v.Field("v"))
 		return quantmf.WithInit(u, w), err
 	case option.Model:
-		m, err := model(name, v)
-		return quantmf.WithModel(m), err
+		return read(model, quantmf.WithModel, name, v)
 	case option.FixedU:
-		u, err := matrix(name, v)
-		return quantmf.WithFixedU(u), err
+		return read(matrix, quantmf.WithFixedU, name, v)
 	case option.Penalties:
 		w, err := numbers(name, v)
 		if err != nil {
@@ -39,8 +37,7 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 		}
 		return quantmf.WithPenalties(quantmf.Penalties{L1U: w[0], L1V: w[1], L2U: w[2], L2V: w[3]}), nil
 	case option.SampleWeights:
-		w, err := numbers(name, v)
-		return quantmf.WithSampleWeights(w), err
+		return read(numbers, quantmf.WithSampleWeights, name, v)
 	case option.Discrete:
 		w, err := numbers(name, v)
 		if err != nil {
@@ -54,14 +51,13 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 		}
 		return quantmf.WithDiscrete(rows...), nil
 	case option.CellWeights:
-		w, err := rows(name, v)
-		return quantmf.WithCellWeights(w), err
+		return read(rows, quantmf.WithCellWeights, name, v)
 	case option.Weights:
-		return list(quantmf.WithWeights, name, v)
+		return read(numbers, quantmf.WithWeights, name, v)
 	case option.Targets:
-		return list(quantmf.WithTargets, name, v)
+		return read(numbers, quantmf.WithTargets, name, v)
 	case option.TargetWeights:
-		return list(quantmf.WithTargetWeights, name, v)
+		return read(numbers, quantmf.WithTargetWeights, name, v)
 	case option.Loss:
 		if v.Type() != Number && v.Text() != "kl" && v.Text() != "frobenius" {
 			return nil, wrong(name, v, "must be kl, frobenius or the β of a divergence")
@@ -106,11 +102,11 @@ func kindOf(name string) (option.Kind, bool) {
 
 // options returns the options of a fit, in the order of their names.
 func (c *reader) options() []quantmf.FitOption {
-	return c.those(func(option.Kind) bool { return true })
+	return c.those(^option.Set(0))
 }
 
 // those returns the options of a fit of the kinds that are wanted.
-func (c *reader) those(wanted func(option.Kind) bool) []quantmf.FitOption {
+func (c *reader) those(wanted option.Set) []quantmf.FitOption {
 	return take(c, "options", func(name string, given Value) (opts []quantmf.FitOption, err error) {
 		if given.Type() != Object && given.Type() != None {
 			return nil, other(name, given, "an object")
@@ -128,7 +124,7 @@ func (c *reader) those(wanted func(option.Kind) bool) []quantmf.FitOption {
 			if err != nil {
 				return nil, err
 			}
-			if o != nil && wanted(k) {
+			if o != nil && wanted.Has(k) {
 				opts = append(opts, o)
 			}
 		}
@@ -149,7 +145,9 @@ func (c *reader) settings() (opts []quantmf.Option) {
 	return opts
 }
 
-func list(with func([]float64) quantmf.Option, name string, v Value) (quantmf.FitOption, error) {
-	x, err := numbers(name, v)
+// read makes an option of a value of one kind.
+func read[T any, O quantmf.FitOption](value func(name string, v Value) (T, error), with func(T) O,
+	name string, v Value) (quantmf.FitOption, error) {
+	x, err := value(name, v)
 	return with(x), err
 }

@@ -98,10 +98,9 @@ func (c *reader) unseen() (any, error) {
 
 // try makes the further fits of the method of a model, of as many components as were asked for.
 func (c *reader) try(m quantmf.Model, x quantmf.Rows, negative bool) (u account.Unseen, err error) {
-	untried := option.Of(settings.NotTried...)
 	own := quantmf.Candidate{Method: settings.Method(settings.MethodOf(m)), Rank: c.whole("rank"),
-		Options: c.those(func(k option.Kind) bool { return !untried.Has(k) })}
-	both := c.those(option.Of(settings.Shared...).Has)
+		Options: c.those(^option.Of(settings.NotTried...))}
+	both := c.those(option.Of(settings.Shared...))
 	if c.err != nil {
 		return u, c.err
 	}

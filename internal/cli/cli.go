@@ -170,14 +170,6 @@ func (w wholeWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Counted is a number of things, as in "1 sample".
-func Counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // oneMachineCells is the number of cells below which one machine is sooner: an epoch of a QMF takes two
 // seconds of one core there, and its start, which is not split, longer than its epochs.
 const oneMachineCells = 2e7

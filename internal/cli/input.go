@@ -347,8 +347,8 @@ func (in *Input) tell(w io.Writer, t *table.Table) error {
 	}
 	var text strings.Builder
 	if in.Progress != "none" {
-		fmt.Fprintf(&text, "%s: %s × %s; %s\n", table.Shown(t.File), Counted(features, "feature"),
-			Counted(samples, "sample"), t.Taken)
+		fmt.Fprintf(&text, "%s: %s × %s; %s\n", table.Shown(t.File), table.Counted(features, "feature"),
+			table.Counted(samples, "sample"), t.Taken)
 	}
 	for _, warning := range warnings {
 		fmt.Fprintf(&text, "warning: %s: %s\n", table.Shown(t.File), warning)

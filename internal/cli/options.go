@@ -158,21 +158,16 @@ func (o *Options) InShards() (updates *Flag, others []*Flag) {
 }
 
 // List returns the options that were given, but for some.
-func (o *Options) List(but ...option.Kind) (list []quantmf.FitOption) {
-	without := option.Of(but...)
-	for k, made := range o.made {
-		if made != nil && !without.Has(option.Kind(k)) {
-			list = append(list, made)
-		}
-	}
-	return list
-}
+func (o *Options) List(but ...option.Kind) []quantmf.FitOption { return o.those(^option.Of(but...)) }
 
 // Shared returns those that also hold for the NMF with which a fit is compared on hidden values.
-func (o *Options) Shared() (list []quantmf.FitOption) {
-	for _, k := range settings.Shared {
-		if o.made[k] != nil {
-			list = append(list, o.made[k])
+func (o *Options) Shared() []quantmf.FitOption { return o.those(option.Of(settings.Shared...)) }
+
+// those returns the options of some kinds that were given.
+func (o *Options) those(kinds option.Set) (list []quantmf.FitOption) {
+	for k, made := range o.made {
+		if made != nil && kinds.Has(option.Kind(k)) {
+			list = append(list, made)
 		}
 	}
 	return list

@@ -90,6 +90,20 @@ type record struct {
 	Seconds *float64 `json:"seconds_left,omitempty"`
 }
 
+// tell writes a line of -progress json.
+func (p *Progress) tell(r record) error {
+	r.Model = p.Model
+	return json.NewEncoder(p.w).Encode(r)
+}
+
+// named is a text with the model in front of it, if there is one yet.
+func (p *Progress) named(text string) string {
+	if p.Model == "" {
+		return text
+	}
+	return p.Model + ": " + text
+}
+
 // starting reports a phase before the epochs, unless the start takes only a moment.
 func (p *Progress) starting(q quantmf.Progress) error {
 	p.told = Now()
@@ -107,8 +121,7 @@ func (p *Progress) starting(q quantmf.Progress) error {
 	}
 	p.shown, p.phase = Now(), q.Phase
 	if p.mode == "json" {
-		return json.NewEncoder(p.w).Encode(record{Model: p.Model, Phase: phases[q.Phase], Done: q.Done,
-			Epochs: q.Epochs})
+		return p.tell(record{Phase: phases[q.Phase], Done: q.Done, Epochs: q.Epochs})
 	}
 	return p.show(fmt.Sprintf("%s: %s, %.0f %%", p.Model, phases[q.Phase], 100*q.Done))
 }
@@ -130,12 +143,9 @@ func (p *Progress) show(text string) error {
 func (p *Progress) At(what string) error {
 	switch {
 	case p.mode == "json":
-		return json.NewEncoder(p.w).Encode(record{Model: p.Model, Phase: what})
+		return p.tell(record{Phase: what})
 	case p.mode == "line" || p.mode == "plain" && p.asked:
-		if p.Model != "" {
-			what = p.Model + ": " + what
-		}
-		return p.show(what)
+		return p.show(p.named(what))
 	}
 	return nil
 }
@@ -146,12 +156,9 @@ func (p *Progress) Remark(text string) error {
 	case text == "" || p.mode == "none":
 		return nil
 	case p.mode == "json":
-		return json.NewEncoder(p.w).Encode(record{Model: p.Model, Phase: text})
+		return p.tell(record{Phase: text})
 	}
-	if p.Model != "" {
-		text = p.Model + ": " + text
-	}
-	_, err := fmt.Fprintln(p.w, table.Shown(text))
+	_, err := fmt.Fprintln(p.w, table.Shown(p.named(text)))
 	return err
 }
 
@@ -160,7 +167,7 @@ func (p *Progress) Count(done, of int, what string) error {
 	share := float64(done) / float64(of)
 	switch {
 	case p.mode == "json":
-		return json.NewEncoder(p.w).Encode(record{Model: p.Model, Phase: what, Done: share})
+		return p.tell(record{Phase: what, Done: share})
 	case p.unasked() && since(p.shown) < unaskedPause:
 		return nil
 	case p.mode == "none" || p.mode == "plain" && p.asked &&
@@ -210,8 +217,8 @@ func (p *Progress) Report(q quantmf.Progress) error {
 	p.Last = q
 	switch {
 	case p.mode == "json":
-		return json.NewEncoder(p.w).Encode(record{Model: p.Model, Phase: "epochs", Done: q.Done,
-			Epochs: q.Epochs, Epoch: q.Epoch, Loss: &q.Loss, Rate: rate, Seconds: &left})
+		return p.tell(record{Phase: "epochs", Done: q.Done, Epochs: q.Epochs, Epoch: q.Epoch, Loss: &q.Loss,
+			Rate: rate, Seconds: &left})
 	case p.unasked():
 		if since(p.shown) < unaskedPause {
 			return nil

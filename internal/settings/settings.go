@@ -18,30 +18,30 @@ import (
 // does not parse links no options.
 func parsers() [option.Kinds]func(text string) (quantmf.FitOption, error) {
 	return [option.Kinds]func(text string) (quantmf.FitOption, error){
-		option.Epsilon:       decimal(quantmf.WithEpsilon),
+		option.Epsilon:       of(Decimal, quantmf.WithEpsilon),
 		option.Squash:        choice(option.Squash, quantmf.WithSquash),
-		option.Tolerance:     decimal(quantmf.WithTolerance),
-		option.MaxIterations: whole(quantmf.WithMaxIterations),
+		option.Tolerance:     of(Decimal, quantmf.WithTolerance),
+		option.MaxIterations: of(Whole, quantmf.WithMaxIterations),
 		option.Strict:        on(quantmf.WithStrict),
-		option.Iterations:    whole(quantmf.WithIterations),
-		option.Levels:        whole(quantmf.WithLevels),
+		option.Iterations:    of(Whole, quantmf.WithIterations),
+		option.Levels:        of(Whole, quantmf.WithLevels),
 		option.MidpointRanks: on(quantmf.WithMidpointRanks),
-		option.Workers:       whole(quantmf.WithWorkers),
-		option.Epochs:        whole(quantmf.WithEpochs),
-		option.Seed:          seed,
-		option.LearningRate:  decimal(quantmf.WithLearningRate),
+		option.Workers:       of(Whole, quantmf.WithWorkers),
+		option.Epochs:        of(Whole, quantmf.WithEpochs),
+		option.Seed:          of(Seed, quantmf.WithSeed),
+		option.LearningRate:  of(Decimal, quantmf.WithLearningRate),
 		option.Schedule:      choice(option.Schedule, quantmf.WithSchedule),
-		option.Batch:         whole(quantmf.WithBatch),
+		option.Batch:         of(Whole, quantmf.WithBatch),
 		option.Start:         choice(option.Start, quantmf.WithStart),
 		option.Ends:          choice(option.Ends, quantmf.WithEnds),
-		option.Penalty:       decimal(quantmf.WithPenalty),
+		option.Penalty:       of(Decimal, quantmf.WithPenalty),
 		option.Penalties:     penalties,
-		option.Shrinkage:     decimal(quantmf.WithShrinkage),
-		option.Line:          decimal(quantmf.WithLine),
+		option.Shrinkage:     of(Decimal, quantmf.WithShrinkage),
+		option.Line:          of(Decimal, quantmf.WithLine),
 		option.Loss:          loss,
-		option.Patience:      whole(quantmf.WithPatience),
-		option.Restarts:      whole(quantmf.WithRestarts),
-		option.Validation:    decimal(quantmf.WithValidation),
+		option.Patience:      of(Whole, quantmf.WithPatience),
+		option.Restarts:      of(Whole, quantmf.WithRestarts),
+		option.Validation:    of(Decimal, quantmf.WithValidation),
 		option.Missing:       on(quantmf.WithMissingValues),
 		option.Projection:    projection,
 		option.Updates:       choice(option.Updates, quantmf.WithUpdates),
@@ -67,19 +67,11 @@ func on[O quantmf.FitOption](with func() O) func(string) (quantmf.FitOption, err
 	}
 }
 
-func whole[O quantmf.FitOption](with func(int) O) func(string) (quantmf.FitOption, error) {
+// of is the parser of an option of one value.
+func of[T any, O quantmf.FitOption](parse func(string) (T, error), with func(T) O) func(string) (
+	quantmf.FitOption, error) {
 	return func(s string) (quantmf.FitOption, error) {
-		v, err := Whole(s)
-		if err != nil {
-			return nil, err
-		}
-		return with(v), nil
-	}
-}
-
-func decimal[O quantmf.FitOption](with func(float64) O) func(string) (quantmf.FitOption, error) {
-	return func(s string) (quantmf.FitOption, error) {
-		v, err := Decimal(s)
+		v, err := parse(s)
 		if err != nil {
 			return nil, err
 		}
@@ -99,24 +91,12 @@ func choice[T ~uint8, O quantmf.FitOption](k option.Kind, with func(T) O) func(s
 	}
 }
 
-func seed(s string) (quantmf.FitOption, error) {
-	v, err := Seed(s)
-	if err != nil {
-		return nil, err
-	}
-	return quantmf.WithSeed(v), nil
-}
-
 // loss reads kl, frobenius or a β; auto is the choice of the data.
 func loss(s string) (quantmf.FitOption, error) {
 	if s == "auto" {
 		return nil, nil
 	}
-	l, err := account.ParseLoss(s)
-	if err != nil {
-		return nil, err
-	}
-	return quantmf.WithLoss(l), nil
+	return of(account.ParseLoss, quantmf.WithLoss)(s)
 }
 
 // penalties reads the four weights, L1U,L1V,L2U,L2V.
