@@ -30,6 +30,8 @@ const (
 	mostHeader = 1 << 26
 	// mostArrays bounds the arrays of a frame.
 	mostArrays = 1 << 10
+	// pieceOf is how many numbers of an array are read or written at once.
+	pieceOf = 1 << 13
 )
 
 // array is the type and the shape of an array, and its numbers in the one field of its type.
@@ -39,7 +41,7 @@ type array struct {
 
 	f8 []float64
 	f4 []float32
-	i8 []int
+	i8 []int64
 	u4 []uint32
 	u1 []byte
 }
@@ -118,56 +120,37 @@ func readHeader(r io.Reader, length, body int64) (h header, err error) {
 }
 
 // read reads the numbers of an array.
-func (a *array) read(r io.Reader) error {
+func (a *array) read(r io.Reader) (err error) {
 	size := a.bytes()
-	n := int(size / widths[a.Type])
-	switch a.Type {
-	case "u1":
-		a.u1 = make([]byte, n)
-		if _, err := io.ReadFull(r, a.u1); err != nil {
-			return err
-		}
+	switch n := size / widths[a.Type]; a.Type {
 	case "f8":
-		a.f8 = make([]float64, n)
+		a.f8, err = numbers[float64](r, n)
 	case "f4":
-		a.f4 = make([]float32, n)
+		a.f4, err = numbers[float32](r, n)
 	case "i8":
-		a.i8 = make([]int, n)
+		a.i8, err = numbers[int64](r, n)
 	case "u4":
-		a.u4 = make([]uint32, n)
+		a.u4, err = numbers[uint32](r, n)
+	case "u1":
+		a.u1, err = numbers[byte](r, n)
 	}
-	if a.Type != "u1" {
-		if err := a.decode(r, n); err != nil {
-			return err
-		}
+	if err == nil {
+		_, err = io.CopyN(io.Discard, r, padded(size)-size)
 	}
-	_, err := io.CopyN(io.Discard, r, padded(size)-size)
 	return err
 }
 
-// decode reads n numbers of a type of 4 or 8 bytes, a piece at a time.
-func (a *array) decode(r io.Reader, n int) error {
-	width := int(widths[a.Type])
-	piece := make([]byte, min(n*width, 1<<16))
-	for at := 0; at < n; {
-		b := piece[:min(len(piece), (n-at)*width)]
+// numbers reads n numbers, a piece at a time.
+func numbers[T float64 | float32 | int64 | uint32 | byte](r io.Reader, n int64) ([]T, error) {
+	all, bytes := make([]T, n), make([]byte, 8*pieceOf)
+	for piece := range slices.Chunk(all, pieceOf) {
+		b := bytes[:binary.Size(piece)]
 		if _, err := io.ReadFull(r, b); err != nil {
-			return err
+			return nil, err
 		}
-		for ; len(b) > 0; b, at = b[width:], at+1 {
-			switch a.Type {
-			case "f8":
-				a.f8[at] = math.Float64frombits(binary.LittleEndian.Uint64(b))
-			case "f4":
-				a.f4[at] = math.Float32frombits(binary.LittleEndian.Uint32(b))
-			case "i8":
-				a.i8[at] = int(int64(binary.LittleEndian.Uint64(b)))
-			case "u4":
-				a.u4[at] = binary.LittleEndian.Uint32(b)
-			}
-		}
+		binary.Decode(b, binary.LittleEndian, piece)
 	}
-	return nil
+	return all, nil
 }
 
 // value is an argument: what JSON has, or an array of the frame.
@@ -233,16 +216,7 @@ func (v value) Numbers() ([]float64, bool) {
 	if a := v.array(); a != nil {
 		return a.f8, a.Type == "f8" && len(a.Shape) == 1
 	}
-	of, is := v.of.([]any)
-	x := make([]float64, len(of))
-	for i := range of {
-		number, isNumber := of[i].(float64)
-		if !isNumber {
-			return nil, false
-		}
-		x[i] = number
-	}
-	return x, is
+	return list[float64](v.of)
 }
 
 func (v value) Bytes() ([]byte, bool) {
@@ -253,17 +227,20 @@ func (v value) Bytes() ([]byte, bool) {
 	return a.u1, true
 }
 
-func (v value) Texts() ([]string, bool) {
-	of, is := v.of.([]any)
-	texts := make([]string, len(of))
+func (v value) Texts() ([]string, bool) { return list[string](v.of) }
+
+// list returns the elements of a list, and whether it is one, of such elements alone.
+func list[T any](v any) ([]T, bool) {
+	of, is := v.([]any)
+	all := make([]T, len(of))
 	for i := range of {
-		text, isText := of[i].(string)
-		if !isText {
+		one, isOne := of[i].(T)
+		if !isOne {
 			return nil, false
 		}
-		texts[i] = text
+		all[i] = one
 	}
-	return texts, is
+	return all, is
 }
 
 func (v value) Rows() (quantmf.Rows, bool, error) {
@@ -306,13 +283,17 @@ func (v value) sparse(o map[string]any) (quantmf.Rows, bool, error) {
 		start.Type != "i8" || index.Type != "u4" {
 		return nil, false, nil
 	}
+	from := make([]int, len(start.i8))
+	for i, at := range start.i8 {
+		from[i] = int(at)
+	}
 	var s *quantmf.Sparse
 	var err error
 	switch values.Type {
 	case "f8":
-		s, err = quantmf.NewSparse(int(columns), start.i8, index.u4, values.f8)
+		s, err = quantmf.NewSparse(int(columns), from, index.u4, values.f8)
 	case "f4":
-		s, err = quantmf.NewSparse(int(columns), start.i8, index.u4, values.f4)
+		s, err = quantmf.NewSparse(int(columns), from, index.u4, values.f4)
 	default:
 		return nil, false, nil
 	}
@@ -385,10 +366,10 @@ func plain(v any, arrays *[]array) any {
 // write writes an array of a result: numbers, or bytes.
 func (a *array) write(w *bufio.Writer) {
 	w.Write(a.u1)
-	var b [8]byte
-	for _, v := range a.f8 {
-		binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
-		w.Write(b[:])
+	var b []byte
+	for piece := range slices.Chunk(a.f8, pieceOf) {
+		b, _ = binary.Append(b[:0], binary.LittleEndian, piece)
+		w.Write(b)
 	}
 	size := a.bytes()
 	w.Write(make([]byte, padded(size)-size))
