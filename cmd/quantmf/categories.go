@@ -26,18 +26,11 @@ type categories struct {
 // categoryFlags are those of features whose values are words.
 func (f *imputeFlags) categoryFlags() []*cli.Flag {
 	return []*cli.Flag{
-		cli.Func("categories", "auto|FEATURE,...", `features whose values are words, such as sex and stage:
-			auto for those of more words than numbers, or by name, also where the words are numbers. The most
-			probable word is filled in; intervals are of numbers alone. Not with -model: its rows are numbers,
-			and it does not have the words that they stood for; add new samples to the matrix of a fit
-			(default: words are refused)`,
-			func(text string) error {
-				f.in.Categories = nil
-				for word := range strings.SplitSeq(text, ",") {
-					f.in.Categories = append(f.in.Categories, strings.TrimSpace(word))
-				}
-				return nil
-			}),
+		cli.List(&f.in.Categories, "categories", "auto|FEATURE,...", `features whose values are words, such as
+			sex and stage: auto for those of more words than numbers, or by name, also where the words are
+			numbers. The most probable word is filled in; intervals are of numbers alone. Not with -model: its
+			rows are numbers, and it does not have the words that they stood for; add new samples to the
+			matrix of a fit (default: words are refused)`),
 		cli.File(&f.probabilities, "probabilities", `the probability of each word of -categories, a line for
 			each feature and word`),
 	}
@@ -293,12 +286,8 @@ func (c *categories) object(of []feature) (all []categoryErrors) {
 		return nil
 	}
 	c.each(func(i, from, _ int) {
-		e := categoryErrors{Name: c.whole.Features[i], Words: c.whole.Words[i]}
-		for _, v := range c.whole.X.Row(i) {
-			if v != v {
-				e.Missing++
-			}
-		}
+		e := categoryErrors{Name: c.whole.Features[i], Words: c.whole.Words[i],
+			Missing: missingIn(c.whole.X.Row(i))}
 		if of != nil {
 			e.Checked, e.Right, e.Frequent = of[from].words, of[from].right, of[from].frequent
 		}

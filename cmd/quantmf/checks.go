@@ -46,12 +46,16 @@ func (c *feature) add(b feature) {
 	c.frequent += b.frequent
 }
 
-// errors are the mean error of the model and of the feature's own mean or median.
-func (c *feature) errors(median bool) (model, own float64) {
-	model, own = c.loss, c.own
+// sums are the errors of the model and of the feature's own mean or median, and errors their means.
+func (c *feature) sums(median bool) (model, own float64) {
 	if median {
-		model, own = c.abs, c.ownAbs
+		return c.abs, c.ownAbs
 	}
+	return c.loss, c.own
+}
+
+func (c *feature) errors(median bool) (model, own float64) {
+	model, own = c.sums(median)
 	return model / float64(c.hidden), own / float64(c.hidden)
 }
 
@@ -292,41 +296,27 @@ func within(below, upTo, p float64) float64 {
 	return 0
 }
 
-// overall returns the share by which the error over all features is less than that of the features' means,
-// and the standard error of this share.
-func (r *imputation) overall() (share, stdErr float64) {
-	of, loss := r.of, func(i int) float64 { return r.of[i].loss }
-	if r.median() {
-		of = make([]feature, len(r.of))
-		for i, c := range r.of {
-			of[i] = feature{own: c.ownAbs}
-		}
-		loss = func(i int) float64 { return r.of[i].abs }
+// overall returns the share by which the error over all features is less than that of the features' means, 0
+// where that is 0, and the standard error of the share: of a ratio of sums over features, because values of
+// one feature are not independent.
+func overall(features []feature, median bool) (share, stdErr float64) {
+	sum, sumOwn := 0.0, 0.0
+	for i := range features {
+		model, own := features[i].sums(median)
+		sum += model
+		sumOwn += own
 	}
-	ratio, stdErr := ofMeans(of, loss)
-	return 1 - ratio, stdErr
-}
-
-// ofMeans returns the sum of a number over features as a share of the error of their means, 1 where that is
-// 0, and the standard error of the share: of a ratio of sums over features, because values of one feature are
-// not independent.
-func ofMeans(features []feature, number func(i int) float64) (ratio, stdErr float64) {
-	sum, own := 0.0, 0.0
-	for i, c := range features {
-		sum += number(i)
-		own += c.own
+	if sumOwn == 0 {
+		return 0, 0
 	}
-	if own == 0 {
-		return 1, 0
-	}
-	ratio = sum / own
-	square := 0.0
-	for i, c := range features {
-		off := number(i) - float64(ratio*c.own)
+	ratio, square := sum/sumOwn, 0.0
+	for i := range features {
+		model, own := features[i].sums(median)
+		off := model - float64(ratio*own)
 		square += float64(off * off)
 	}
 	if d := float64(len(features)); d > 1 {
-		stdErr = math.Sqrt(square*d/(d-1)) / own
+		stdErr = math.Sqrt(square*d/(d-1)) / sumOwn
 	}
-	return ratio, stdErr
+	return 1 - ratio, stdErr
 }

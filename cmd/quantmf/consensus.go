@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -132,6 +132,10 @@ func (f *consensusFlags) run(s cli.Streams) error {
 	if err := out.Open(append(f.look.inputs, input), append(f.files.Paths(), f.page, f.plot)...); err != nil {
 		return err
 	}
+	made, err := f.made()
+	if err != nil {
+		return err
+	}
 	tell := cli.NewProgress(f.in.Progress, s.Err)
 	var all []agreement
 	var r *result
@@ -141,7 +145,7 @@ func (f *consensusFlags) run(s cli.Streams) error {
 		if err == nil {
 			f.rank = k
 			r = &result{fitFlags: &f.fitFlags, table: t, m: modelOf(last.NMF)}
-			r.m.Names, r.m.Stability = cli.NamesOf(t), last.Stability
+			r.m.Names, r.m.Made, r.m.Stability = cli.NamesOf(t), made, last.Stability
 			r.m.Made.Warnings = account.Remarks(last.NMF)
 			r.goodness, err = last.Goodness(t.Rows())
 		}
@@ -152,17 +156,11 @@ func (f *consensusFlags) run(s cli.Streams) error {
 			tell.End()
 			return ended(ctx, err, t)
 		}
-		a := agreement{K: k, Stability: last.Overall, Least: math.Inf(1), Loss: last.History[last.Best],
-			Best: math.Inf(1), Left: last.Left, Of: f.seeds * k, EachOf: last.Stability,
-			LossesOfAll: last.Losses}
+		a := agreement{K: k, Stability: last.Overall, Least: slices.Min(last.Stability),
+			Loss: last.History[last.Best], Best: slices.Min(last.Losses), Left: last.Left, Of: f.seeds * k,
+			EachOf: last.Stability, LossesOfAll: last.Losses}
 		if r.m.Unseen.Values > 0 {
 			a.Predicted = &r.m.Unseen.Predicted
-		}
-		for _, v := range last.Stability {
-			a.Least = min(a.Least, v)
-		}
-		for _, v := range last.Losses {
-			a.Best = min(a.Best, v)
 		}
 		all = append(all, a)
 	}
@@ -170,10 +168,7 @@ func (f *consensusFlags) run(s cli.Streams) error {
 	if err := f.write(out, t, r.m, all); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return cli.StoppedError("interrupted before the files were in place; no file was written")
-	}
-	if err := out.Commit(); err != nil {
+	if err := commit(ctx, out); err != nil {
 		return err
 	}
 	var first strings.Builder
@@ -232,11 +227,6 @@ func (f *consensusFlags) affords(t *table.Table) error {
 
 // write writes every file: the model of the last number of components, and the picture.
 func (f *consensusFlags) write(out *cli.Outputs, t *table.Table, m *model, all []agreement) error {
-	m.Matrix, m.Log1p, m.Top, m.Losses = f.name(), f.in.Log1p, f.in.Top > 0, f.losses
-	var err error
-	if m.SHA256, err = cli.Sum(f.matrix); err != nil {
-		return err
-	}
 	m.Command = strings.Replace(f.repeated("-k", strconv.Itoa(f.rank), "-seeds", strconv.Itoa(f.seeds)),
 		"quantmf fit", "quantmf consensus", 1)
 	if err := f.files.Write(out, &f.in, m.Model, m.Names, m.Made); err != nil {

@@ -244,10 +244,7 @@ func (f *fitFlags) run(s cli.Streams) error {
 	if err := r.write(out); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return cli.StoppedError("interrupted before the files were in place; no file was written")
-	}
-	if err := out.Commit(); err != nil {
+	if err := commit(ctx, out); err != nil {
 		return err
 	}
 	if err := f.files.Nameless(s.Err, &f.in, r.m.Names); err != nil {
@@ -307,18 +304,23 @@ func (r *result) fit(ctx context.Context, tell *cli.Progress) error {
 	}
 	m := modelOf(fitted)
 	m.Names = cli.NamesOf(r.table)
-	m.Matrix, m.Log1p, m.Top, m.Losses = r.name(), r.in.Log1p, r.in.Top > 0, r.losses
-	if m.SHA256, err = cli.Sum(r.matrix); err != nil {
+	if m.Made, err = r.made(); err != nil {
 		return err
 	}
-	m.Made.Warnings = warningsInWords(m.of.Warnings, m.Features)
-	m.Made.Warnings = append(m.Made.Warnings, account.Remarks(m.Model)...)
+	m.warn()
 	if r.goodness, err = m.Goodness(x); err != nil {
 		return stopped(err)
 	}
 	r.m = m
 	m.Command = r.commandLine()
 	return nil
+}
+
+// made is what the flags and the matrix say of how a model came about.
+func (f *fitFlags) made() (account.Made, error) {
+	sum, err := cli.Sum(f.matrix)
+	return account.Made{Matrix: f.name(), SHA256: sum, Log1p: f.in.Log1p, Top: f.in.Top > 0,
+		Losses: f.losses}, err
 }
 
 // interrupted says how far the fit came, and which files hold what was done.
@@ -343,6 +345,14 @@ func (r *result) write(out *cli.Outputs) error {
 		return err
 	}
 	return out.Write(r.page, func(w io.Writer) error { return r.m.report(w, r.table, &r.look) })
+}
+
+// commit puts the outputs into their places, unless an interrupt came first.
+func commit(ctx context.Context, out *cli.Outputs) error {
+	if ctx.Err() != nil {
+		return cli.StoppedError("interrupted before the files were in place; no file was written")
+	}
+	return out.Commit()
 }
 
 // name is the name of the matrix without its folder.

@@ -299,10 +299,7 @@ func (f *imputeFlags) run(s cli.Streams) error {
 	if err := r.write(out, files); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return cli.StoppedError("interrupted before the files were in place; no file was written")
-	}
-	if err := out.Commit(); err != nil {
+	if err := commit(ctx, out); err != nil {
 		return err
 	}
 	for _, path := range files {
@@ -552,7 +549,7 @@ func (r *imputation) object() imputeObject {
 	}
 	if r.all.hidden > 0 {
 		model, own := r.all.errors(r.median())
-		share, stdErr := r.overall()
+		share, stdErr := overall(r.of, r.median())
 		n := float64(r.all.hidden)
 		o.Error, o.Own, o.Less, o.StdErr = &model, &own, &share, &stdErr
 		if r.spread() {
@@ -561,12 +558,7 @@ func (r *imputation) object() imputeObject {
 		}
 	}
 	for i, name := range r.table.Features {
-		e := featureErrors{Name: name, Verdict: "unchecked"}
-		for _, v := range x.Row(i) {
-			if v != v {
-				e.Missing++
-			}
-		}
+		e := featureErrors{Name: name, Missing: missingIn(x.Row(i)), Verdict: "unchecked"}
 		if r.of != nil && r.of[i].hidden > 0 {
 			c := &r.of[i]
 			model, own := c.errors(r.median())
@@ -633,7 +625,7 @@ func (r *imputation) summary(files []string, seconds float64) string {
 		line("Check", "no value could be hidden: every row and column must keep two values")
 	default:
 		n := float64(r.all.hidden)
-		share, stdErr := r.overall()
+		share, stdErr := overall(r.of, r.median())
 		if r.kept == "" {
 			line("Check", "predictions of %s that %s did not see%s",
 				table.Counted(r.all.hidden, "known value"), table.Counted(r.checks, "further fit"),

@@ -61,11 +61,7 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 	r.x = t.X
 	r.observed = make([]float64, t.X.Rows)
 	for i := range r.observed {
-		for _, v := range t.X.Row(i) {
-			if v == v {
-				r.observed[i]++
-			}
-		}
+		r.observed[i] = float64(t.X.Cols - missingIn(t.X.Row(i)))
 	}
 	return r, nil
 }

@@ -11,6 +11,7 @@ package main
 //	at random    else: by quantmf.HeldOut, of -categories as the others here
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"math/bits"
@@ -133,7 +134,7 @@ func (m manner) hide(x quantmf.Mat, src *rand.Rand, share float64) (given quantm
 		return given, count
 	}
 	if m == together {
-		m.hideTogether(x, src, func(i, j int) bool {
+		hideTogether(x, src, func(i, j int) bool {
 			hide(i, j)
 			return float64(count) < share*float64(len(x.Data)-missing(x))
 		})
@@ -150,13 +151,7 @@ func (m manner) hide(x quantmf.Mat, src *rand.Rand, share float64) (given quantm
 			if m == highEnd {
 				a, b = b, a
 			}
-			switch {
-			case row[a] < row[b]:
-				return -1
-			case row[a] > row[b]:
-				return 1
-			}
-			return 0
+			return cmp.Compare(row[a], row[b])
 		})
 		// half to one and a half times as many, so that each check hides others
 		some := float64(len(places)) * float64(x.Cols-len(places)) / float64(x.Cols)
@@ -168,7 +163,7 @@ func (m manner) hide(x quantmf.Mat, src *rand.Rand, share float64) (given quantm
 }
 
 // hideTogether calls hide for cells of samples in turn that another sample lacks, until it returns false.
-func (m manner) hideTogether(x quantmf.Mat, src *rand.Rand, hide func(i, j int) (more bool)) {
+func hideTogether(x quantmf.Mat, src *rand.Rand, hide func(i, j int) (more bool)) {
 	var lacking []int
 	for j := range x.Cols {
 		for i := range x.Rows {

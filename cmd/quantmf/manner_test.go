@@ -150,19 +150,18 @@ func hides(t *testing.T, name string, m manner, x quantmf.Mat) {
 	}
 }
 
-// TestOfMeans: of the ratio of sums over features, with its standard error (Cochran 1977, 2.39).
-func TestOfMeans(t *testing.T) {
+// TestOverall: of the ratio of sums over features, with its standard error (Cochran 1977, 2.39).
+func TestOverall(t *testing.T) {
 	for _, c := range []struct {
 		own           []float64
-		ratio, stdErr float64
-	}{{[]float64{1, 3}, 1.25, 0.375}, {[]float64{4}, 0.5, 0}, {[]float64{0, 0}, 1, 0}} {
+		share, stdErr float64
+	}{{[]float64{1, 3}, -0.25, 0.375}, {[]float64{4}, 0.5, 0}, {[]float64{0, 0}, 0, 0}} {
 		features := make([]feature, len(c.own))
-		for i, v := range c.own {
-			features[i].own = v
+		for i, own := range c.own {
+			features[i] = feature{loss: 2 + float64(i), own: own}
 		}
-		ratio, stdErr := ofMeans(features, func(i int) float64 { return 2 + float64(i) })
-		if ratio != c.ratio || stdErr != c.stdErr {
-			t.Errorf("%v: %v ± %v, want %v ± %v", c.own, ratio, stdErr, c.ratio, c.stdErr)
+		if share, stdErr := overall(features, false); share != c.share || stdErr != c.stdErr {
+			t.Errorf("%v: %v ± %v, want %v ± %v", c.own, share, stdErr, c.share, c.stdErr)
 		}
 	}
 }

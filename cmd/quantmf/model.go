@@ -93,6 +93,11 @@ func (m *model) setNames(names account.Names, how account.Made) {
 	}
 }
 
+// warn keeps the warnings of the fit, and of the size of the model, in the words of the command.
+func (m *model) warn() {
+	m.Made.Warnings = append(warningsInWords(m.of.Warnings, m.Features), account.Remarks(m.Model)...)
+}
+
 // readModel reads a model, and returns the identity of its file, too, nil for standard input.
 func readModel(path string, stdin io.Reader, in *cli.Input) (*model, os.FileInfo, error) {
 	// The file, the model and what it is put together from are of about the same size.

@@ -11,12 +11,12 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -115,13 +115,9 @@ func oddOf(m *model, x, expected quantmf.Mat, j int) odd {
 	return odd{Score: sum / cells, Causes: kept}
 }
 
-func oddLines(ctx context.Context, a *applied, s cli.Streams, m *model, t *table.Table, v quantmf.Mat) error {
-	all, err := a.oddOnes(ctx, m, t, v)
-	a.tell.End()
-	if err != nil {
-		return ended(ctx, err, t)
-	}
-	w := csv.NewWriter(s.Out)
+// oddLines writes a line for each sample.
+func oddLines(out io.Writer, all []odd) error {
+	w := csv.NewWriter(out)
 	w.Comma = '\t'
 	w.Write([]string{"sample", "score", "times_median", "why"})
 	for _, o := range all {
@@ -138,13 +134,4 @@ func oddLines(ctx context.Context, a *applied, s cli.Streams, m *model, t *table
 	}
 	w.Flush()
 	return w.Error()
-}
-
-func oddJSON(ctx context.Context, a *applied, s cli.Streams, m *model, t *table.Table, v quantmf.Mat) error {
-	all, err := a.oddOnes(ctx, m, t, v)
-	a.tell.End()
-	if err != nil {
-		return ended(ctx, err, t)
-	}
-	return writeJSON(s.Out, oddObject{all})
 }

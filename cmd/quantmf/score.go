@@ -52,26 +52,16 @@ func scoreProgram() *cli.Program {
 		if asJSON && !bySample {
 			return cli.UsageError("-json: a single number is one already: give -by-sample, too")
 		}
-		do := one
-		switch {
-		case asJSON:
-			do = oddJSON
-		case bySample:
-			do = oddLines
-		}
-		return a.score(s, placed, bySample, do)
+		return a.score(s, placed, bySample, asJSON)
 	})
 }
-
-// scoring prints the scores of the samples of t. v has their coordinates, or is empty where they are not
-// placed yet.
-type scoring func(ctx context.Context, a *applied, s cli.Streams, m *model, t *table.Table,
-	v quantmf.Mat) error
 
 // blockOfRows is the number of samples of d features that are held in full at once, of a matrix that is not.
 func blockOfRows(d int) int { return max(64, 1<<24/d) }
 
-func (a *applied) score(s cli.Streams, placed []string, bySample bool, do scoring) error {
+// score prints the score of all samples together or, a line or an object for each, those of samples. placed
+// are the files of their coordinates, nil where they are not placed yet.
+func (a *applied) score(s cli.Streams, placed []string, bySample, asJSON bool) error {
 	m, t, _, err := a.readBoth(s)
 	if err != nil {
 		return err
@@ -106,29 +96,38 @@ func (a *applied) score(s cli.Streams, placed []string, bySample bool, do scorin
 			return err
 		}
 	}
-	return do(ctx, a, s, m, t, v)
-}
-
-// one prints the score of all samples together.
-func one(ctx context.Context, a *applied, s cli.Streams, m *model, t *table.Table, v quantmf.Mat) error {
-	var at float64
-	var err error
-	if v.Rows == 0 {
-		a.tell.At("placing samples")
-		at, err = m.Score(ctx, t.Rows())
+	var all []odd
+	var together float64
+	if bySample {
+		all, err = a.oddOnes(ctx, m, t, v)
 	} else {
-		a.tell.At("comparing the model with the matrix")
-		var moved quantmf.Model
-		if moved, err = m.at(v); err == nil {
-			at, err = moved.Loss(t.Rows())
-		}
-	}
-	if err != nil {
-		return ended(ctx, err, t)
+		together, err = a.together(ctx, m, t, v)
 	}
 	a.tell.End()
-	_, err = fmt.Fprintln(s.Out, at)
+	switch {
+	case err != nil:
+		return ended(ctx, err, t)
+	case asJSON:
+		return writeJSON(s.Out, oddObject{all})
+	case bySample:
+		return oddLines(s.Out, all)
+	}
+	_, err = fmt.Fprintln(s.Out, together)
 	return err
+}
+
+// together is the score of all samples. v has their coordinates, or is empty where they are not placed yet.
+func (a *applied) together(ctx context.Context, m *model, t *table.Table, v quantmf.Mat) (float64, error) {
+	if v.Rows == 0 {
+		a.tell.At("placing samples")
+		return m.Score(ctx, t.Rows())
+	}
+	a.tell.At("comparing the model with the matrix")
+	moved, err := m.at(v)
+	if err != nil {
+		return 0, err
+	}
+	return moved.Loss(t.Rows())
 }
 
 // at returns the model, an NMF or a QMF, with v (k × n) in the place of its V.

@@ -195,12 +195,11 @@ func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 		d, _ := t.Dims()
 		more = append(more, "-batch", strconv.Itoa(d))
 	}
-	made := account.Made{Matrix: f.name(), Log1p: f.in.Log1p, Top: f.in.Top > 0, Losses: f.losses,
-		Command: f.repeated(append(more, "-seed", "1")...)}
-	var err error
-	if made.SHA256, err = cli.Sum(f.matrix); err != nil {
+	made, err := f.made()
+	if err != nil {
 		return nil, err
 	}
+	made.Command = f.repeated(append(more, "-seed", "1")...)
 	one := quantmf.NMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(1, 1), V: quantmf.NewMat(1, 1)}}
 	none, err := one.MarshalBinary() // a model file to which the sections are appended
 	if err != nil {
@@ -365,8 +364,7 @@ func finishShards(f *shardFlags, s cli.Streams) error {
 		return f.inFolder(fmt.Errorf("names: %w (\"quantmf shard plan\" makes them again)", err))
 	}
 	m.setNames(names, how)
-	m.Made.Warnings = warningsInWords(m.of.Warnings, m.Features)
-	m.Made.Warnings = append(m.Made.Warnings, account.Remarks(m.Model)...)
+	m.warn()
 	out := &cli.Outputs{Stdout: s.Out}
 	defer out.Discard()
 	if err := out.Open(store.Files(), f.files.Paths()...); err != nil {

@@ -27,8 +27,8 @@ func (r *result) summary(seconds float64) (string, error) {
 	line := linesOf(&s)
 	m := r.m
 	d, n := r.table.Dims()
-	gaps, err := looked(r.table)
-	if err != nil {
+	gaps := 0
+	if err := r.table.EachRow(func(_ int, row []float64) { gaps += missingIn(row) }); err != nil {
 		return "", err
 	}
 	name, formula := m.title()
@@ -120,29 +120,21 @@ func (r *result) naming(gaps int) string {
 	return " (" + strings.Join(parts, "; ") + ")"
 }
 
-// missing counts the missing values.
-func missing(x quantmf.Mat) int {
-	n := 0
+// missing counts the missing values, missingIn those of a row.
+func missing(x quantmf.Mat) (n int) {
 	for i := range x.Rows {
-		for _, v := range x.Row(i) {
-			if v != v {
-				n++
-			}
-		}
+		n += missingIn(x.Row(i))
 	}
 	return n
 }
 
-// looked counts the missing values.
-func looked(t *table.Table) (gaps int, err error) {
-	err = t.EachRow(func(_ int, row []float64) {
-		for _, v := range row {
-			if v != v {
-				gaps++
-			}
+func missingIn(row []float64) (n int) {
+	for _, v := range row {
+		if v != v {
+			n++
 		}
-	})
-	return gaps, err
+	}
+	return n
 }
 
 // tellUnseen says how well values are predicted that the model has not seen, if that is known.

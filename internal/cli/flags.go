@@ -111,6 +111,11 @@ func Wholes(to *[]int, name, help string) *Flag {
 	})
 }
 
+// List is a flag of texts between commas.
+func List(to *[]string, name, value, help string) *Flag {
+	return Func(name, value, help, func(text string) error { *to = words(text); return nil })
+}
+
 // Size is a flag of a number of bytes.
 func Size(to *int64, name, help string) *Flag {
 	return Func(name, "SIZE", help, func(text string) (err error) {

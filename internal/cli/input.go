@@ -74,11 +74,8 @@ func (in *Input) Reading() Group {
 			guessed from the content; of a 10x folder 2, the gene names)`),
 		Text(&in.Long, "long", "FEATURE,SAMPLE,VALUE", `of a table with a line for each value: the columns of
 			the feature, the sample and the value, by number or heading (default: such a table is refused)`),
-		Func("na", "WORD,...", `more words that mean a missing value, beside empty cells, NA, NaN, null, -, .
-			and ?`, func(text string) error {
-			in.NA = words(text)
-			return nil
-		}),
+		List(&in.NA, "na", "WORD,...", `more words that mean a missing value, beside empty cells, NA, NaN,
+			null, -, . and ?`),
 		Choice(&in.Below, "below", strings.Join(table.Limits, "|"), `what a limit of detection such as <0.5
 			becomes: half of it; the limit itself; or a missing value. One such as >100 becomes 100, or a
 			missing value (default: such cells are refused)`),
