@@ -83,10 +83,7 @@ func (c *checkpoint) flush() error {
 		return nil
 	}
 	c.written, c.stale = time.Now(), false
-	return cli.WriteOnly(io.Discard, c.path, nil, func(w io.Writer) error {
-		_, err := w.Write(c.state)
-		return err
-	})
+	return cli.WriteData(c.path, c.state)
 }
 
 // prepareCheckpoint makes sure that the file can be written, and reads the state from which the fit goes on.

@@ -173,27 +173,21 @@ func sideBySide(count int, call func(k int) error) error {
 	return cmp.Or(errs...)
 }
 
-// sum keeps the errors of several fits.
+// sum adds up the errors of several fits by feature, and over all features. The sums do not depend on the
+// order in which the fits ended.
 func (r *imputation) sum(parts [][]feature) {
-	r.of = summed(parts)
-	for _, c := range r.of {
-		r.all.add(c)
-	}
-}
-
-// summed adds up the errors of several fits by feature. The sums do not depend on the order in which the fits
-// ended.
-func summed(parts [][]feature) []feature {
 	slices.SortFunc(parts, func(a, b []feature) int {
 		return slices.CompareFunc(a, b, func(a, b feature) int { return cmp.Compare(a.loss, b.loss) })
 	})
-	sums := make([]feature, len(parts[0]))
+	r.of = make([]feature, len(parts[0]))
 	for _, part := range parts {
 		for i, c := range part {
-			sums[i].add(c)
+			r.of[i].add(c)
 		}
 	}
-	return sums
+	for _, c := range r.of {
+		r.all.add(c)
+	}
 }
 
 // hiddenShare is that of the known values that a mask hides: a tenth, and in a small table as many as twenty

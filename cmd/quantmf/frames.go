@@ -80,10 +80,16 @@ type badFrame struct{ problem string }
 
 func (e *badFrame) Error() string { return "quantmf: a frame " + e.problem }
 
+// errCut is the error of an input that ends where a frame does not.
+var errCut = errors.New("quantmf: the input ends within a frame")
+
 // readLengths reads the first bytes of a frame. Its error is io.EOF where no frame begins.
 func readLengths(r io.Reader) (head, body int64, err error) {
 	var b [frameStart]byte
-	if _, err := io.ReadFull(r, b[:]); err != nil {
+	if _, err = io.ReadFull(r, b[:]); err == io.ErrUnexpectedEOF {
+		err = errCut
+	}
+	if err != nil {
 		return 0, 0, err
 	}
 	head, body = int64(binary.LittleEndian.Uint32(b[4:])), int64(binary.LittleEndian.Uint64(b[8:]))
@@ -97,7 +103,7 @@ func readLengths(r io.Reader) (head, body int64, err error) {
 func readHeader(r io.Reader, length, body int64) (h header, err error) {
 	text := make([]byte, length)
 	if _, err := io.ReadFull(r, text); err != nil {
-		return h, io.ErrUnexpectedEOF
+		return h, errCut
 	}
 	if err := json.Unmarshal(text, &h); err != nil {
 		return h, &badFrame{"has a header that is no JSON of a call: " + err.Error()}

@@ -177,9 +177,7 @@ func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Ma
 		from += part.X.Cols
 	}
 	if from < n {
-		return v, cli.UsageError(fmt.Sprintf("-v: the files have %s, and the matrix %d",
-			table.Counted(from, "sample"),
-			n))
+		return v, cli.Usagef("-v: the files have %s, and the matrix %d", table.Counted(from, "sample"), n)
 	}
 	return v, nil
 }

@@ -147,36 +147,28 @@ func (s *server) read(r io.Reader) (*request, error) {
 	req := &request{server: s}
 	head, body, err := readLengths(r)
 	if err != nil {
-		return req, cutShort(err)
+		return req, err
 	}
 	h, err := readHeader(r, head, body)
 	req.id = h.ID
 	if err == nil {
 		err = req.take(h, head+body)
 	}
-	if err != nil {
-		if errors.As(err, new(*badFrame)) || errors.As(err, new(*memoryError)) {
-			if _, e := io.CopyN(io.Discard, r, body); e != nil {
-				return req, cutShort(io.ErrUnexpectedEOF)
-			}
+	if errors.As(err, new(*badFrame)) || errors.As(err, new(*memoryError)) {
+		if _, e := io.CopyN(io.Discard, r, body); e != nil {
+			return req, errCut
 		}
-		return req, cutShort(err)
+	}
+	if err != nil {
+		return req, err
 	}
 	for i := range h.Arrays {
 		if err := h.Arrays[i].read(r); err != nil {
-			return req, cutShort(io.ErrUnexpectedEOF)
+			return req, errCut
 		}
 	}
 	req.args = value{h.Args, h.Arrays}
 	return req, nil
-}
-
-// cutShort returns the error of an input that ends where a frame does not.
-func cutShort(err error) error {
-	if err == io.ErrUnexpectedEOF {
-		return errors.New("quantmf: the input ends within a frame")
-	}
-	return err
 }
 
 // take checks what a header asks for, and reserves the bytes of its frame.

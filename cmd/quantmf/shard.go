@@ -256,7 +256,7 @@ func stepShard(f *shardFlags, s cli.Streams) error {
 		return err
 	}
 	if f.shard < 0 || f.shard >= fit.Shards() {
-		return cli.UsageError(fmt.Sprintf("-shard: must be from 0 to %d", fit.Shards()-1))
+		return cli.Usagef("-shard: must be from 0 to %d", fit.Shards()-1)
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()

@@ -238,6 +238,14 @@ func WriteOnly(stdout io.Writer, path string, inputs []os.FileInfo, fill func(w 
 	return err
 }
 
+// WriteData writes one file, which is whole or as it was.
+func WriteData(path string, data []byte) error {
+	return WriteOnly(io.Discard, path, nil, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
 // Folder is a store of named blobs, a file for each.
 type Folder struct {
 	Dir string
@@ -249,10 +257,7 @@ func (d *Folder) Get(name string) ([]byte, error) { return d.In.ReadBack(filepat
 
 // Put writes a blob, which is whole or not there.
 func (d *Folder) Put(name string, data []byte) error {
-	return WriteOnly(io.Discard, filepath.Join(d.Dir, name), nil, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
+	return WriteData(filepath.Join(d.Dir, name), data)
 }
 
 // Remove removes a blob, if there is one.

@@ -22,9 +22,8 @@ func since(then time.Time) time.Duration { return Now().Sub(then) }
 
 // Progress tells of one fit after the other.
 type Progress struct {
-	w     io.Writer
-	mode  string // line, plain, json or none
-	asked bool   // for plain lines, wherever they go
+	w    io.Writer
+	mode string // line, plain, log, json or none: NewProgress
 
 	Model     string           // that is fitted, or the command
 	phase     quantmf.Phase    // the phase before the epochs of which a line was last shown
@@ -36,16 +35,16 @@ type Progress struct {
 	lineShown bool
 }
 
-// NewProgress tells in a mode: auto, line, plain, json or none.
+// NewProgress tells in a mode: auto, line, plain, json or none. auto is line on a terminal and log elsewhere:
+// plain lines, and few of them, since nobody asked.
 func NewProgress(mode string, w io.Writer) *Progress {
-	asked := mode == "plain"
 	if mode == "auto" {
-		mode = "plain"
+		mode = "log"
 		if isTerminal(w) {
 			mode = "line"
 		}
 	}
-	return &Progress{w: w, mode: mode, asked: asked}
+	return &Progress{w: w, mode: mode}
 }
 
 func isTerminal(w io.Writer) bool {
@@ -57,11 +56,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// unaskedPause is the time between two lines in a file or a log for which nobody asked.
-const unaskedPause = 10 * time.Second
-
-// unasked tells whether lines go to a file or a log and nobody asked for them.
-func (p *Progress) unasked() bool { return p.mode == "plain" && !p.asked }
+// logPause is the time between two lines of the mode log.
+const logPause = 10 * time.Second
 
 // Begin announces the fit that the next reports are of.
 func (p *Progress) Begin(model string) {
@@ -109,8 +105,8 @@ func (p *Progress) starting(q quantmf.Progress) error {
 	p.told = Now()
 	pause := 100 * time.Millisecond
 	switch {
-	case p.unasked():
-		pause = unaskedPause
+	case p.mode == "log":
+		pause = logPause
 	case p.mode == "plain": // once a phase
 		if pause *= 2; q.Phase == p.phase {
 			return nil
@@ -129,7 +125,7 @@ func (p *Progress) starting(q quantmf.Progress) error {
 // show writes a line; on a terminal it replaces the line before. The text may hold names of files.
 func (p *Progress) show(text string) error {
 	text = table.Shown(text)
-	if p.mode == "plain" {
+	if p.mode != "line" {
 		_, err := fmt.Fprintln(p.w, text)
 		return err
 	}
@@ -144,7 +140,7 @@ func (p *Progress) At(what string) error {
 	switch {
 	case p.mode == "json":
 		return p.tell(record{Phase: what})
-	case p.mode == "line" || p.mode == "plain" && p.asked:
+	case p.mode == "line" || p.mode == "plain":
 		return p.show(p.named(what))
 	}
 	return nil
@@ -168,9 +164,9 @@ func (p *Progress) Count(done, of int, what string) error {
 	switch {
 	case p.mode == "json":
 		return p.tell(record{Phase: what, Done: share})
-	case p.unasked() && since(p.shown) < unaskedPause:
+	case p.mode == "log" && since(p.shown) < logPause:
 		return nil
-	case p.mode == "none" || p.mode == "plain" && p.asked &&
+	case p.mode == "none" || p.mode == "plain" &&
 		(done == 0 || done < of && (done*10/of == (done-1)*10/of || since(p.shown) < 200*time.Millisecond)):
 		return nil
 	}
@@ -219,8 +215,8 @@ func (p *Progress) Report(q quantmf.Progress) error {
 	case p.mode == "json":
 		return p.tell(record{Phase: "epochs", Done: q.Done, Epochs: q.Epochs, Epoch: q.Epoch, Loss: &q.Loss,
 			Rate: rate, Seconds: &left})
-	case p.unasked():
-		if since(p.shown) < unaskedPause {
+	case p.mode == "log":
+		if since(p.shown) < logPause {
 			return nil
 		}
 	case p.mode == "plain":
