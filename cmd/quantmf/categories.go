@@ -249,7 +249,7 @@ func (c *categories) hide(m manner, src *rand.Rand, share float64) (given quantm
 }
 
 // words are the lines of the summary.
-func (r *imputation) wordsRight(line func(what, format string, args ...any)) {
+func (r *imputation) wordsRight(line lineFunc) {
 	if r.categories == nil || r.all.words == 0 {
 		return
 	}

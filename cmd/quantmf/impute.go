@@ -204,31 +204,23 @@ func (f *imputeFlags) check(p *cli.Program) error {
 	return cmp.Or(f.in.Writable(f.out), cli.Apart(f.files()...))
 }
 
-// files are the names of the outputs: the matrix, the lower and the upper ends of intervals, the draws, the
-// features.
-func (f *imputeFlags) files() []string {
+// matrices are the names of the outputs that are matrices: the filled one, the lower and the upper ends of
+// intervals, the draws. files are those of all.
+func (f *imputeFlags) matrices() []string {
 	files := []string{f.out}
 	if f.interval > 0 {
 		files = append(files, besides(f.out, "lower"), besides(f.out, "upper"))
 	}
 	for draw := range f.draws {
-		files = append(files, besides(f.out, "draw"+strconv.Itoa(draw+1)))
-	}
-	for _, file := range []string{f.features, f.probabilities} {
-		if file != "" {
-			files = append(files, file)
-		}
+		files = append(files, f.drawFile(draw))
 	}
 	return files
 }
 
-// firstDraw is the place among files of the first draw, if there is one.
-func (f *imputeFlags) firstDraw() int {
-	if f.interval > 0 {
-		return 3
-	}
-	return 1
-}
+func (f *imputeFlags) files() []string { return append(f.matrices(), f.features, f.probabilities) }
+
+// drawFile is the name of the file of a draw.
+func (f *imputeFlags) drawFile(draw int) string { return besides(f.out, "draw"+strconv.Itoa(draw+1)) }
 
 // besides returns the name of a file beside another: a.lower.csv.gz beside a.csv.gz.
 func besides(file, what string) string {
@@ -282,8 +274,7 @@ func (f *imputeFlags) run(s cli.Streams) error {
 	defer stop()
 	out := &cli.Outputs{Stdout: s.Out}
 	defer out.Discard()
-	files := f.files()
-	if err := out.Open(inputs, files...); err != nil {
+	if err := out.Open(inputs, f.files()...); err != nil {
 		return err
 	}
 	r.inside = cmp.Or(f.interval, 0.9)
@@ -296,16 +287,13 @@ func (f *imputeFlags) run(s cli.Streams) error {
 	if err != nil {
 		return ended(ctx, err, t)
 	}
-	if err := r.write(out, files); err != nil {
+	if err := r.write(out); err != nil {
 		return err
 	}
 	if err := commit(ctx, out); err != nil {
 		return err
 	}
-	for _, path := range files {
-		if path == f.features || path == f.probabilities { // no matrix of these names
-			continue
-		}
+	for _, path := range f.matrices() {
 		if err := f.in.Nameless(s.Err, path, t.NamedFeatures, t.NamedSamples); err != nil {
 			return err
 		}
@@ -315,7 +303,7 @@ func (f *imputeFlags) run(s cli.Streams) error {
 			return err
 		}
 	}
-	return tell.Summary(r.summary(files, time.Since(began).Seconds()))
+	return tell.Summary(r.summary(time.Since(began).Seconds()))
 }
 
 // imputation is an imputation under way.
@@ -423,29 +411,29 @@ func keep(m, x quantmf.Mat) {
 	}
 }
 
-// write writes the files, in the order in which they were opened.
-func (r *imputation) write(out *cli.Outputs, files []string) error {
+// write writes the files.
+func (r *imputation) write(out *cli.Outputs) error {
 	t := r.asRead()
-	matrix := func(path string, m quantmf.Mat) error {
+	matrix := func(path string, m quantmf.Mat, ends bool) error {
 		return out.Write(path, func(w io.Writer) error {
 			if c := r.categories; c != nil {
-				m = c.worded(m, r.interval > 0 && (path == files[1] || path == files[2]))
+				m = c.worded(m, ends)
 			}
 			return table.WriteWords(w, r.in.Place(path), "feature", t.Features, t.Samples, m, t.Words)
 		})
 	}
-	if err := matrix(files[0], r.filled); err != nil {
-		return err
+	err := matrix(r.out, r.filled, false)
+	if err == nil && r.interval > 0 {
+		err = cmp.Or(matrix(besides(r.out, "lower"), r.lower, true),
+			matrix(besides(r.out, "upper"), r.upper, true))
 	}
-	if r.interval > 0 {
-		if err := matrix(files[1], r.lower); err != nil {
-			return err
-		}
-		if err := matrix(files[2], r.upper); err != nil {
-			return err
-		}
+	seed := uint64(r.options.Seed) << 10 // draws of another -seed have nothing in common with these
+	for draw := 0; err == nil && draw < r.draws; draw++ {
+		m := r.model.Model.(*quantmf.BQMF).SampleCategories(seed+uint64(draw), r.categories.groups()...)
+		keep(m, r.table.X)
+		err = matrix(r.drawFile(draw), m, false)
 	}
-	if err := r.writeDraws(files, matrix); err != nil {
+	if err != nil {
 		return err
 	}
 	if r.probabilities != "" {
@@ -477,19 +465,6 @@ func (r *imputation) write(out *cli.Outputs, files []string) error {
 		c.Flush()
 		return c.Error()
 	})
-}
-
-// writeDraws writes the draws, the last of the matrices.
-func (r *imputation) writeDraws(files []string, write func(path string, m quantmf.Mat) error) error {
-	seed := uint64(r.options.Seed) << 10 // draws of another -seed have nothing in common with these
-	for draw := range r.draws {
-		m := r.model.Model.(*quantmf.BQMF).SampleCategories(seed+uint64(draw), r.categories.groups()...)
-		keep(m, r.table.X)
-		if err := write(files[r.firstDraw()+draw], m); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // digits writes a number of the table of features, "" for nil.
@@ -588,7 +563,7 @@ func strayed(percent, share float64, tried int) string {
 }
 
 // summary says the result in a few lines of words.
-func (r *imputation) summary(files []string, seconds float64) string {
+func (r *imputation) summary(seconds float64) string {
 	var s strings.Builder
 	line := linesOf(&s)
 	x := r.table.X
@@ -661,28 +636,22 @@ func (r *imputation) summary(files []string, seconds float64) string {
 		line("Warning", "%s", w)
 	}
 	line("Time", "%s", cli.Duration(seconds))
-	for i, f := range files {
-		if f != "-" {
-			what := "the matrix, filled in"
-			if r.in.Transpose {
-				what += ", features in rows"
-			}
-			switch {
-			case f == r.features:
-				what = "how well each feature is predicted"
-			case f == r.probabilities:
-				what = "the probability of each word"
-			case i > r.firstDraw(): // the first stands for all
-				continue
-			case i == r.firstDraw():
-				f, what = besides(r.out, "draw*"), table.Counted(r.draws, "draw")+" of what is missing"
-			case i > 0:
-				what = fmt.Sprintf("the %s ends of the %g %% intervals", []string{"lower", "upper"}[i-1],
-					100*r.interval)
-			}
-			line("Written", "%s (%s)", f, what)
+	matrix := "the matrix, filled in"
+	if r.in.Transpose {
+		matrix += ", features in rows"
+	}
+	written(line, r.out, matrix)
+	if r.interval > 0 {
+		for _, end := range []string{"lower", "upper"} {
+			written(line, besides(r.out, end), fmt.Sprintf("the %s ends of the %g %% intervals", end,
+				100*r.interval))
 		}
 	}
+	if r.draws > 0 { // one line for all
+		written(line, besides(r.out, "draw*"), table.Counted(r.draws, "draw")+" of what is missing")
+	}
+	written(line, r.features, "how well each feature is predicted")
+	written(line, r.probabilities, "the probability of each word")
 	return s.String()
 }
 

@@ -375,7 +375,7 @@ func TestImputeSays(t *testing.T) {
 			o.Interval != 0.8 {
 			t.Errorf("%+v", o)
 		}
-		said := r.summary(f.files(), 75)
+		said := r.summary(75)
 		names := "f3, f6, f7, f8, f9, f10, f11, f12 and 2 more (-features FILE lists them)"
 		has(t, said, "Model         BQMF of 3 components", "Filled        1 value, each by the "+value+
 			" of its distribution",
@@ -392,13 +392,13 @@ func TestImputeSays(t *testing.T) {
 			t.Error(said)
 		}
 		r.all.held = n * (0.8 - 0.06 - 2*math.Sqrt(0.8*0.2/n))
-		if said := r.summary(f.files(), 75); !strings.Contains(said,
+		if said := r.summary(75); !strings.Contains(said,
 			"the table is too small to check its intervals") {
 			t.Error(said)
 		}
 		out := &cli.Outputs{}
 		ok(t, out.Open(nil, f.files()...))
-		ok(t, r.write(out, f.files()))
+		ok(t, r.write(out))
 		ok(t, out.Commit())
 		if lower, upper := read(t, "y.lower.tsv"), read(t, "y.upper.tsv"); lower.X.At(1, 2) != -1 ||
 			upper.X.At(1, 2) != 1 {
@@ -423,10 +423,10 @@ func TestImputeSays(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		r.kept = "m.bqmf"
-		has(t, r.summary(f.files(), 75), "Model         BQMF of 3 components, kept in m.bqmf")
+		has(t, r.summary(75), "Model         BQMF of 3 components, kept in m.bqmf")
 		r.kept = ""
 		r.all = feature{}
-		if said := r.summary(f.files(), 75); !strings.Contains(said,
+		if said := r.summary(75); !strings.Contains(said,
 			"Check         no value could be hidden: every row and column must keep two values\nTime ") {
 			t.Error(said)
 		}

@@ -116,7 +116,7 @@ func (k *known) read(features, samples []string, s cli.Streams, in *cli.Input) e
 const mostTold = 20
 
 // tell prints the tests with a q of at most .05, the most certain first.
-func (k *known) tell(m *model, r readings, line func(head, format string, args ...any)) {
+func (k *known) tell(m *model, r readings, line lineFunc) {
 	tests := account.Against(m.of.V, k.Tracks)
 	told(tests, "Known", func(t account.Test) float64 { return t.Q }, line, func(t account.Test) string {
 		return fmt.Sprintf("c%d, %s: %s (p %s, q %s, %s)", t.Component+1, table.Shown(t.Track.Name),
@@ -135,7 +135,7 @@ func (k *known) tell(m *model, r readings, line func(head, format string, args .
 }
 
 // told prints tests.
-func told[T any](tests []T, head string, q func(T) float64, line func(head, format string, args ...any),
+func told[T any](tests []T, head string, q func(T) float64, line lineFunc,
 	words func(T) string) {
 	if len(tests) == 0 {
 		return

@@ -64,25 +64,29 @@ func (r *result) summary(seconds float64) (string, error) {
 		line("Bent scales", "%s", bent)
 	}
 	line("Time", "%s", cli.Duration(seconds))
-	for _, f := range []struct{ path, what string }{
-		{r.files.Model, "the model: \"quantmf inspect\" prints what is in it"},
-		{r.files.U, "U, features × components"},
-		{r.files.V, "V, components × samples"},
-		{r.files.Q, "quantiles, weights and slope of each feature's map"},
-		{r.page, "the report: a page to open in a browser"},
-	} {
-		if f.path != "" && f.path != "-" {
-			line("Written", "%s (%s)", f.path, f.what)
-		}
-	}
+	written(line, r.files.Model, "the model: \"quantmf inspect\" prints what is in it")
+	written(line, r.files.U, "U, features × components")
+	written(line, r.files.V, "V, components × samples")
+	written(line, r.files.Q, "quantiles, weights and slope of each feature's map")
+	written(line, r.page, "the report: a page to open in a browser")
 	if outputs := append(r.files.Paths(), r.page); strings.Join(outputs, "") == "" {
 		line("Kept", "nothing: -o FILE keeps the model, -report FILE a page of figures")
 	}
 	return s.String(), nil
 }
 
-// linesOf returns a function that adds a line of a summary to s.
-func linesOf(s *strings.Builder) func(head, format string, args ...any) {
+// lineFunc adds a line to a summary.
+type lineFunc func(head, format string, args ...any)
+
+// written says what a file has, if it was asked for.
+func written(line lineFunc, path, what string) {
+	if path != "" && path != "-" {
+		line("Written", "%s (%s)", path, what)
+	}
+}
+
+// linesOf returns a function that adds lines to s.
+func linesOf(s *strings.Builder) lineFunc {
 	return func(head, format string, args ...any) {
 		fmt.Fprintf(s, "%-13s %s\n", head, table.Shown(fmt.Sprintf(format, args...)))
 	}
@@ -138,7 +142,7 @@ func missingIn(row []float64) (n int) {
 }
 
 // tellUnseen says how well values are predicted that the model has not seen, if that is known.
-func (m *model) tellUnseen(line func(head, format string, args ...any)) {
+func (m *model) tellUnseen(line lineFunc) {
 	text, others := m.Unseen.Words(strings.ToUpper(m.method))
 	head := "Unseen values"
 	if !m.Unseen.Found() {
