@@ -12,7 +12,6 @@ import (
 	"math"
 	"os"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,7 +43,7 @@ func has(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
 		if !strings.Contains(text, want) {
-			t.Errorf("no %q in %s", want, text)
+			t.Errorf("no %q in %.3000s", want, text)
 		}
 	}
 }
@@ -277,10 +276,8 @@ func TestTopAndLogarithmOfModel(t *testing.T) {
 	folder(t)
 	quiet(t, 0, "fit -compare none -method qmf -k 2 -epochs 3 -top 6 -log1p -o m.qmf matrix.tsv")
 	out, _ := quiet(t, 0, "inspect m.qmf matrix.tsv")
-	if !strings.Contains(out,
-		"6 features × 9 samples, log(1+x) taken, those features of largest standard deviation") {
-		t.Error(out)
-	}
+	has(t, out,
+		"6 features × 9 samples, log(1+x) taken, those features of largest standard deviation")
 	in := read(t, "matrix.tsv")
 	in.Log1p()
 	in = must(in.MostVariable(6))(t)
@@ -320,9 +317,7 @@ func TestMissingValues(t *testing.T) {
 	for _, method := range settings.Methods {
 		_, e := quiet(t, 0, "fit -compare none -method "+method+
 			" -missing -k 2 -epochs 5 -o m.qmf -report r.html holes.tsv")
-		if !strings.Contains(e, "14 features × 9 samples (3 missing values)") {
-			t.Error(e)
-		}
+		has(t, e, "14 features × 9 samples (3 missing values)")
 		want := must(settings.Fit(t.Context(), method, in.X, 2, quantmf.WithEpochs(5),
 			quantmf.WithMissingValues()))(t)
 		quiet(t, 0, "reconstruct m.qmf -o full.tsv")
@@ -453,28 +448,25 @@ func TestNameless(t *testing.T) {
 // TestResume: a fit that was interrupted and goes on writes the bytes of one that
 // never stopped.
 func TestResume(t *testing.T) {
-	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
-		t.Skip("no process here can interrupt itself")
-	}
+	canInterrupt(t)
 	for _, method := range settings.Methods {
 		if testing.Short() && method != "qmf" {
 			continue
 		}
 		t.Run(method, func(t *testing.T) {
-			dir := folder(t)
-			epochs := 400
-			if method == "nmf" { // quicker, and not to be over when the signal comes
+			dir, epochs, more := folder(t), 400, ""
+			switch method {
+			case "nmf": // quicker, and not to be over when the signal comes
 				epochs = 2000
+			case "bqmf": // which would end by itself
+				more = " -tolerance 1e-300"
 			}
-			args := []string{"fit", "-method", method, "-k", "2", "-epochs", fmt.Sprint(epochs), "-compare",
-				"none", "matrix.tsv"}
-			if method == "bqmf" { // which would end by itself
-				args = append(args[:7:7], "-compare", "none", "-tolerance", "1e-300", "matrix.tsv")
-			}
-			quiet(t, 0, append(args, "-o", "whole.qmf")...)
-			with := append(args, "-o", "model.qmf", "-checkpoint", "state", "-resume", "-progress", "json")
+			fit := fmt.Sprintf("fit -method %s -k 2 -epochs %d -compare none matrix.tsv%s", method, epochs, more)
+			quiet(t, 0, fit+" -o whole.qmf")
+			fit += " -checkpoint state -resume"
+			with := fit + " -o model.qmf -progress json"
 			w := interrupting{model: strings.ToUpper(method)}
-			code := run(with, nil, io.Discard, &w)
+			code := run(strings.Fields(with), nil, io.Discard, &w)
 			said := regexp.MustCompile(`interrupted after \d+ of (400|2000) epochs of the \w+, at a ` +
 				`(loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`)
 			if code != cli.Interrupted || !said.MatchString(w.String()) ||
@@ -487,18 +479,11 @@ func TestResume(t *testing.T) {
 			}
 			// Flags that would change the result are refused, other data too.
 			if method != "nmf" && method != "bqmf" { // which take more of them
-				if _, e := quiet(t, 2, append(args, "-epochs", fmt.Sprint(epochs+1), "-checkpoint", "state",
-					"-resume")...); !strings.Contains(e,
-					fmt.Sprintf("-epochs %d: the state was saved with %d, ", epochs+1, epochs)) {
-					t.Error(e)
-				}
+				says(t, 2, fmt.Sprint(fit, " -epochs ", epochs+1),
+					fmt.Sprintf("-epochs %d: the state was saved with %d, ", epochs+1, epochs))
 			}
-			if _, e := quiet(t, 3, append(args[:len(args)-1:len(args)-1], "-log1p", "-checkpoint", "state",
-				"-resume", "matrix.tsv")...); !strings.Contains(e,
-				"matrix.tsv: the state was saved from another matrix") {
-				t.Error(e)
-			}
-			_, e := quiet(t, 0, with...)
+			says(t, 3, fit+" -log1p", "matrix.tsv: the state was saved from another matrix")
+			_, e := quiet(t, 0, with)
 			if first := regexp.MustCompile(`"epoch":(\d+)`).FindStringSubmatch(e); first == nil ||
 				first[1] == "1" {
 				t.Errorf("the fit began anew: %.200s", e)
@@ -507,15 +492,13 @@ func TestResume(t *testing.T) {
 			if model, _ := os.ReadFile("model.qmf"); !bytes.Equal(whole, model) {
 				t.Error("the resumed fit is another")
 			}
-			quiet(t, 0, with...) // what is done stays done
+			quiet(t, 0, with) // what is done stays done
 			if model, _ := os.ReadFile("model.qmf"); !bytes.Equal(whole, model) {
 				t.Error("the fit resumed at its end is another")
 			}
 			state, _ := os.ReadFile("state")
 			writeText(t, "state", string(state[:len(state)/2]))
-			if _, e := quiet(t, 3, with...); !strings.Contains(e, "fit: state: quantmf: model file, byte ") {
-				t.Error(e)
-			}
+			says(t, 3, with, "fit: state: quantmf: model file, byte ")
 		})
 	}
 }
@@ -526,10 +509,8 @@ func TestResumeOfNothing(t *testing.T) {
 	for range 2 {
 		_, e := quiet(t, 0, "fit -compare none -method nmf -k 2 -epochs 2 "+
 			"-checkpoint state -resume matrix.tsv")
-		if !strings.Contains(e, "\nstate: there is nothing to go on from yet: the fit starts at the "+
-			"beginning\n") {
-			t.Error(e)
-		}
+		has(t, e, "\nstate: there is nothing to go on from yet: the fit starts at the "+
+			"beginning\n")
 		writeText(t, "state", "")
 	}
 }

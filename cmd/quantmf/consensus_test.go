@@ -22,9 +22,7 @@ func TestConsensus(t *testing.T) {
 	if len(lines) != 3 || !strings.HasPrefix(lines[1], "2\t") || !strings.HasPrefix(lines[2], "3\t") {
 		t.Errorf("printed %q", out)
 	}
-	if !strings.Contains(said, "values that the model has not seen are predicted") {
-		t.Errorf("said %q", said)
-	}
+	has(t, said, "values that the model has not seen are predicted")
 	for name, wants := range map[string][]string{
 		"r.html": {"stability ", "<b>0 %</b><span>predicted there by the mean"},
 		"p.svg":  {"stability", "predicted"}, "m.nmf": {"stability\t", "unseen\t"}} {

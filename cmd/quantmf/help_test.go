@@ -23,11 +23,7 @@ func TestShortHelp(t *testing.T) {
 		!strings.HasPrefix(short, "usage: quantmf fit [flags] MATRIX\n") {
 		t.Errorf("%d lines: %s", n, short)
 	}
-	for _, want := range []string{"-k N", "-report FILE", `"quantmf fit -h all" has all `} {
-		if !strings.Contains(short, want) {
-			t.Errorf("no %q: %s", want, short)
-		}
-	}
+	has(t, short, "-k N", "-report FILE", `"quantmf fit -h all" has all `)
 	for i, line := range strings.Split(short, "\n") {
 		if n := len([]rune(line)); n > 84 {
 			t.Errorf("line %d has %d characters", i+1, n)
@@ -40,19 +36,12 @@ func TestShortHelp(t *testing.T) {
 	if got, _ := quiet(t, 0, "fit -method nmf -k3 -epochs2 -threads 1 -u - matrix.tsv"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if _, said := quiet(t, 0, "fit -method nmf -k3 matrix.tsv"); !strings.Contains(said,
-		"\nKept          nothing: -o FILE keeps the model, -report FILE a page of figures\n") {
-		t.Error(said)
-	}
-	if _, said := quiet(t, 2, "fit"); !strings.Contains(said,
-		"no MATRIX given: a file, or - for standard input\n") {
-		t.Error(said)
-	}
+	says(t, 0, "fit -method nmf -k3 matrix.tsv",
+		"\nKept          nothing: -o FILE keeps the model, -report FILE a page of figures\n")
+	says(t, 2, "fit", "no MATRIX given: a file, or - for standard input\n")
 	for _, bad := range []string{"fit -log1p3 matrix.tsv", "fit -3 matrix.tsv", "fit -kx matrix.tsv",
 		"convert -threads 2 matrix.tsv x.npy"} {
-		if _, said := quiet(t, 2, bad); !strings.Contains(said, "there is no flag ") {
-			t.Errorf("%s: %s", bad, said)
-		}
+		says(t, 2, bad, "there is no flag ")
 	}
 }
 
@@ -171,9 +160,7 @@ func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		script, _ := quiet(t, 0, "completion", shell)
 		for _, c := range program().Commands {
-			if !strings.Contains(script, c.Name) {
-				t.Errorf("%s: no %s", shell, c.Name)
-			}
+			has(t, script, c.Name)
 		}
 		path, err := exec.LookPath(shell)
 		if err != nil {

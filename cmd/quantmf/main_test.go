@@ -244,10 +244,8 @@ func TestLogarithmAndTop(t *testing.T) {
 		!strings.Contains(out, "\nmiddle\t") {
 		t.Errorf("got %s", out)
 	}
-	if !strings.Contains(errOut,
-		"2 features × 2 samples (log(1+x) taken; the features of largest standard deviation)") {
-		t.Errorf("got %s", errOut)
-	}
+	has(t, errOut,
+		"2 features × 2 samples (log(1+x) taken; the features of largest standard deviation)")
 }
 
 func TestProgress(t *testing.T) {
@@ -300,6 +298,14 @@ func TestProgress(t *testing.T) {
 // interrupts has one value for each interrupt that a command has heard; see TestMain.
 var interrupts = make(chan bool, 1)
 
+// canInterrupt skips a test where no process can interrupt itself.
+func canInterrupt(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
+		t.Skip("no process here can interrupt itself")
+	}
+}
+
 // interrupt sends an interrupt to this process, and returns when the command has heard it:
 // what waits for that cannot be over before.
 func interrupt() error {
@@ -334,9 +340,7 @@ func (w *interrupting) Write(b []byte) (int, error) {
 }
 
 func TestInterrupt(t *testing.T) {
-	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
-		t.Skip("no process here can interrupt itself")
-	}
+	canInterrupt(t)
 	dir := folder(t)
 	ok(t, os.WriteFile("U.tsv", []byte("of before"), 0o666))
 	w := interrupting{model: "QMF"}
@@ -361,9 +365,7 @@ func TestInterrupt(t *testing.T) {
 // TestCompare: -compare none leaves the further fits out, as does an interrupt in them, which loses nothing
 // else.
 func TestCompare(t *testing.T) {
-	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
-		t.Skip("no process here can interrupt itself")
-	}
+	canInterrupt(t)
 	workshop := []string{"fit", "-method", "qmf", "-k", "2", "-epochs", "2", "-progress", "json", "-u", "-",
 		"-o", "m.qmf"}
 	dir, code, want, said := runWith(t, "", append(workshop, "-compare", "none", "matrix.tsv")...)

@@ -151,9 +151,7 @@ func TestRankResumes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for moments at which it interrupts")
 	}
-	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
-		t.Skip("no process here can interrupt itself")
-	}
+	canInterrupt(t)
 	// fits at once: with a processor for each, all would be done
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	dir := folder(t)
@@ -180,10 +178,7 @@ func TestRankResumes(t *testing.T) {
 			t.Fatalf("%q fits kept, %v", saved, err)
 		}
 		ok(t, damage(saved[1]))
-		if _, e := quiet(t, 2, append(with, "-resume", "-eps", "0.03")...); !strings.Contains(e,
-			"-resume: fits was made with other flags") {
-			t.Error(e)
-		}
+		says(t, 2, strings.Join(with, " ")+" -resume -eps 0.03", "-resume: fits was made with other flags")
 		before := copied(t, "fits")
 		got, _ := quiet(t, 0, append(with, "-resume")...)
 		if got != want {
@@ -317,9 +312,7 @@ func TestRankMethods(t *testing.T) {
 	if err != nil || !strings.Contains(string(b), ">NMF<") || !strings.Contains(string(b), ">BQMF<") {
 		t.Errorf("%v: %s", err, b)
 	}
-	if !strings.Contains(e, "mf, k=") {
-		t.Error(e)
-	}
+	has(t, e, "mf, k=")
 	for _, bad := range []string{"nmf,nmf", "nmf,pca", ","} {
 		if _, e := quiet(t, 2, "rank", "-method", bad, "matrix.tsv"); !strings.Contains(e,
 			"must be some of qmf, qmfq, nmf, bqmf") {

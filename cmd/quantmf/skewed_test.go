@@ -34,9 +34,7 @@ func TestSkewed(t *testing.T) {
 	told, _ := quiet(t, 0, "inspect m.nmf")
 	page, _ := quiet(t, 0, "report -o - m.nmf x.tsv")
 	for _, text := range []string{said, told, page} {
-		if !strings.Contains(text, words) {
-			t.Errorf("no word of the logarithm: %s", text[:min(len(text), 2000)])
-		}
+		has(t, text, words)
 	}
 	if _, said = quiet(t, 0, "fit -progress none -method nmf -k 5 -log1p x.tsv"); strings.Contains(said,
 		words) {
@@ -68,15 +66,8 @@ func TestFarSamples(t *testing.T) {
 	}
 	writeText(t, "x.tsv", s.String())
 	_, said := quiet(t, 0, "fit -progress none -method qmf -compare none -k 4 -report page.html x.tsv")
-	if !strings.Contains(said, "Bent scales   none") {
-		t.Error(said)
-	}
+	has(t, said, "Bent scales   none")
 	page := string(must(os.ReadFile("page.html"))(t))
-	for _, want := range []string{"10 times the mean of a component",
-		"half or more of the amount in a single sample",
-		`&#34;s61&#34;`} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page has no %q", want)
-		}
-	}
+	has(t, page, "10 times the mean of a component", "half or more of the amount in a single sample",
+		`&#34;s61&#34;`)
 }
