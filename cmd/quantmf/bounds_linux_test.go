@@ -40,12 +40,12 @@ func TestReadBack(t *testing.T) {
 	} {
 		before, err := os.ReadFile(c.file)
 		there := err == nil
-		args := append(strings.Fields(c.args), "-max-memory", "100MB", "-progress", "none")
+		line := c.args + " -max-memory 100MB -progress none"
 		refused := func(says string) {
 			t.Helper()
-			if _, said := quiet(t, cli.BadInput, args...); !strings.Contains(said, filepath.Base(c.file)) ||
+			if _, said := quiet(t, cli.BadInput, line); !strings.Contains(said, filepath.Base(c.file)) ||
 				!strings.Contains(said, says) {
-				t.Errorf("%v: %s", args, said)
+				t.Errorf("%s: %s", line, said)
 			}
 		}
 		writeText(t, c.file, "")
@@ -54,7 +54,7 @@ func TestReadBack(t *testing.T) {
 		os.Remove(c.file)
 		ok(t, syscall.Mkfifo(c.file, 0o666))
 		if c.file == "state" { // of which the command line is wrong
-			quiet(t, cli.Usage, args...)
+			quiet(t, cli.Usage, line)
 		} else {
 			refused("is no regular file")
 		}

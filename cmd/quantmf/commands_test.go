@@ -23,14 +23,6 @@ import (
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-// words are the arguments of a command; one alone has them in it.
-func words(args []string) []string {
-	if len(args) == 1 {
-		return strings.Fields(args[0])
-	}
-	return args
-}
-
 // says is a command that wants an exit code, and says all this on standard error.
 func says(t *testing.T, code int, line string, wants ...string) {
 	t.Helper()
@@ -49,12 +41,11 @@ func has(t *testing.T, text string, wants ...string) {
 }
 
 // quiet runs the program where a test stands, and wants an exit code.
-func quiet(t *testing.T, want int, args ...string) (out, errOut string) {
+func quiet(t *testing.T, want int, line string) (out, errOut string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	args = words(args)
-	if code := run(args, strings.NewReader(""), &o, &e); code != want {
-		t.Fatalf("quantmf %s: exit code %d, want %d: %s", strings.Join(args, " "), code, want, e.String())
+	if code := run(line, strings.NewReader(""), &o, &e); code != want {
+		t.Fatalf("quantmf %s: exit code %d, want %d: %s", line, code, want, e.String())
 	}
 	return o.String(), e.String()
 }
@@ -352,19 +343,16 @@ func TestConvert(t *testing.T) {
 	writeText(t, "in.tsv", in)
 	from := "in.tsv"
 	for _, to := range []string{"a.csv", "b.gct.gz", "c.npz", "d.tsv.gz", "e.csv.gz"} {
-		quiet(t, 0, "convert", from, to)
+		quiet(t, 0, "convert "+from+" "+to)
 		from = to
 	}
-	out, _ := quiet(t, 0, "convert", from, "-")
+	out, _ := quiet(t, 0, "convert "+from+" -")
 	if want := strings.Replace(strings.Replace(in, "b \"x\"", "\"b \"\"x\"\"\"", 1), "NA", "NaN",
 		1); out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
-	if _, said := quiet(t, 0, "convert", from, "f.mtx"); !strings.Contains(said,
-		"warning: f.mtx: mtx has no names, so those of the features and samples are left out: npz "+
-			"keeps them\n") {
-		t.Errorf("names were lost, and what was said is %q", said)
-	}
+	says(t, 0, "convert "+from+" f.mtx", "warning: f.mtx: mtx has no names, so those of the features and "+
+		"samples are left out: npz keeps them\n")
 	// there were none
 	if _, said := quiet(t, 0, "convert f.mtx g.npy.gz"); strings.Contains(said, "names of the") {
 		t.Error(said)
@@ -389,7 +377,7 @@ func TestTransformBlocks(t *testing.T) {
 	want := read(t, "V.tsv")
 	from := 0
 	for i := range 3 {
-		quiet(t, 0, "transform", "m", "matrix.tsv", "-o", "part.tsv", "-block", fmt.Sprintf("%d/3", i))
+		quiet(t, 0, fmt.Sprintf("transform m matrix.tsv -o part.tsv -block %d/3", i))
 		part := read(t, "part.tsv")
 		for j, name := range part.Samples {
 			if name != want.Samples[from+j] {
@@ -409,10 +397,7 @@ func TestTransformBlocks(t *testing.T) {
 	}
 	for _, block := range []string{"3/3", "-1/3", "1", "x/2", "0/0", "0/99999",
 		"900000000000000000/9000000000000000000"} {
-		if _, said := quiet(t, cli.Usage, "transform", "m", "matrix.tsv", "-o", "part.tsv", "-block",
-			block); !strings.Contains(said, "-block") {
-			t.Errorf("%s: %s", block, said)
-		}
+		says(t, cli.Usage, "transform m matrix.tsv -o part.tsv -block "+block, "-block")
 	}
 }
 
@@ -461,12 +446,13 @@ func TestResume(t *testing.T) {
 			case "bqmf": // which would end by itself
 				more = " -tolerance 1e-300"
 			}
-			fit := fmt.Sprintf("fit -method %s -k 2 -epochs %d -compare none matrix.tsv%s", method, epochs, more)
+			fit := fmt.Sprintf("fit -method %s -k 2 -epochs %d -compare none matrix.tsv%s", method, epochs,
+				more)
 			quiet(t, 0, fit+" -o whole.qmf")
 			fit += " -checkpoint state -resume"
 			with := fit + " -o model.qmf -progress json"
 			w := interrupting{model: strings.ToUpper(method)}
-			code := run(strings.Fields(with), nil, io.Discard, &w)
+			code := run(with, nil, io.Discard, &w)
 			said := regexp.MustCompile(`interrupted after \d+ of (400|2000) epochs of the \w+, at a ` +
 				`(loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`)
 			if code != cli.Interrupted || !said.MatchString(w.String()) ||
@@ -735,9 +721,7 @@ func TestBlockNamesSample(t *testing.T) {
 	lines[3] = strings.Join(cells, "\t")
 	writeText(t, "far.tsv", strings.Join(lines, "\n"))
 	for _, block := range []string{"0/1", "2/3"} {
-		if _, said := quiet(t, cli.BadInput, "transform", "m", "far.tsv", "-o", "v.tsv", "-block",
-			block); !strings.Contains(said, `far.tsv:4:8: feature "g2", sample "p6"`) {
-			t.Errorf("-block %s: %s", block, said)
-		}
+		says(t, cli.BadInput, "transform m far.tsv -o v.tsv -block "+block,
+			`far.tsv:4:8: feature "g2", sample "p6"`)
 	}
 }

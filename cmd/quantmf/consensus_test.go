@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,9 +9,8 @@ import (
 // A consensus prints a line for each number of components, and keeps the last, whose file says how stable
 // each component is, and how well such a fit predicts unseen values: first of all on the page.
 func TestConsensus(t *testing.T) {
-	dir, code, out, said := runWith(t, small(), "consensus", "-k", "2,3", "-seeds", "4", "-o", "m.nmf",
-		"-report",
-		"r.html", "-plot", "p.svg", "-")
+	_, code, out, said := runWith(t, small(),
+		"consensus -k 2,3 -seeds 4 -o m.nmf -report r.html -plot p.svg -")
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, said)
 	}
@@ -26,17 +22,12 @@ func TestConsensus(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"r.html": {"stability ", "<b>0 %</b><span>predicted there by the mean"},
 		"p.svg":  {"stability", "predicted"}, "m.nmf": {"stability\t", "unseen\t"}} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		for _, want := range wants {
-			if err != nil || !strings.Contains(string(text), want) {
-				t.Errorf("%s: no %q, %v", name, want, err)
-			}
-		}
+		has(t, textOf(t, name), wants...)
 	}
-	_, code, out, said = runWith(t, small(), "consensus", "-k", "2", "-seeds", "3", "-json", "-")
-	var got []agreement
-	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil || len(got) != 1 {
-		t.Fatalf("exit %d, %v: %s %s", code, err, out, said)
+	_, code, out, said = runWith(t, small(), "consensus -k 2 -seeds 3 -json -")
+	got := decoded[[]agreement](t, out)
+	if code != 0 || len(got) != 1 {
+		t.Fatalf("exit %d: %s %s", code, out, said)
 	}
 	if a := got[0]; a.K != 2 || len(a.EachOf) != 2 || len(a.LossesOfAll) != 3 || a.Of != 6 || a.Loss <= 0 ||
 		a.Predicted == nil ||
@@ -46,17 +37,17 @@ func TestConsensus(t *testing.T) {
 }
 
 func TestConsensusErrors(t *testing.T) {
-	for want, args := range map[string][]string{
-		"-seeds 1":                {"-seeds", "1", "-"},
-		"not whole numbers":       {"-k", "2-4", "-"},
-		"standard output":         {"-k", "2", "-o", "-", "-"},
-		"-q":                      {"-k", "2", "-q", "q.tsv", "-"},
-		"must be from 2":          {"-k", "2", "-seeds", "2000", "-"},
-		"allow more":              {"-k", "2", "-max-memory", "1MB", "-"},
-		"or seeds, or allow more": {"-k", "6", "-seeds", "900", "-max-memory", "200MB", "-"},
-		"no such file":            {"-k", "2", "nothing.tsv"},
+	for want, args := range map[string]string{
+		"-seeds 1":                "-seeds 1 -",
+		"not whole numbers":       "-k 2-4 -",
+		"standard output":         "-k 2 -o - -",
+		"-q":                      "-k 2 -q q.tsv -",
+		"must be from 2":          "-k 2 -seeds 2000 -",
+		"allow more":              "-k 2 -max-memory 1MB -",
+		"or seeds, or allow more": "-k 6 -seeds 900 -max-memory 200MB -",
+		"no such file":            "-k 2 nothing.tsv",
 	} {
-		if _, code, _, said := runWith(t, small(), append([]string{"consensus"}, args...)...); code == 0 ||
+		if _, code, _, said := runWith(t, small(), "consensus "+args); code == 0 ||
 			!strings.Contains(said, want) {
 			t.Errorf("%s: exit %d, %s", want, code, said)
 		}

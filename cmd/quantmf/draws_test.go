@@ -17,7 +17,8 @@ func TestImputeDraws(t *testing.T) {
 	writeTable(t, "holes.csv", given)
 	m := must(quantmf.FitBQMF(t.Context(), given, 0, quantmf.WithMissingValues()))(t)
 	for _, also := range []string{"", " -interval 0.8"} {
-		_, said := quiet(t, 0, "impute holes.csv -o full.csv -draws 2 -checks 1 -features of.csv -seed 3"+also)
+		_, said := quiet(t, 0, "impute holes.csv -o full.csv -draws 2 -checks 1 -features of.csv -seed 3"+
+			also)
 		for k, name := range []string{"full.draw1.csv", "full.draw2.csv"} {
 			want := m.Sample(3<<10 + uint64(k))
 			keep(want, given)

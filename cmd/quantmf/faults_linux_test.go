@@ -25,10 +25,10 @@ import (
 )
 
 // commandOf is this test as a quantmf of its own.
-func commandOf(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+func commandOf(t *testing.T, line string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	self := must(os.Executable())(t)
-	c := exec.Command(self, args...)
+	c := exec.Command(self, strings.Fields(line)...)
 	c.Env = append(os.Environ(), "QUANTMF_AS_COMMAND=1")
 	var said bytes.Buffer
 	c.Stderr = &said
@@ -46,7 +46,7 @@ func TestInterruptedWriting(t *testing.T) {
 	}
 	writeTable(t, "x.npy", x)
 	for attempt := 0; ; attempt++ {
-		p, said := commandOf(t, "convert", "x.npy", "o.tsv.gz")
+		p, said := commandOf(t, "convert x.npy o.tsv.gz")
 		ended := start(t, p)
 		waitFor(t, ended, "output begun", func() bool {
 			at, _ := filepath.Glob(".quantmf-*.tmp")
@@ -90,11 +90,11 @@ func TestKilled(t *testing.T) {
 		{"fit -compare none -method nmf -k 3 -epochs 200 -progress none -o OUT matrix.tsv", "n.qmf"},
 		{"rank -k 1,2 -repeats 3 -epochs 20 -progress none -plot OUT matrix.tsv", "r.svg"},
 	} {
-		args := func(out string) []string { return strings.Fields(strings.Replace(c.args, "OUT", out, 1)) }
-		quiet(t, 0, args("whole")...)
+		line := strings.Replace(c.args, "OUT", c.out, 1) + " -checkpoint state"
+		quiet(t, 0, strings.Replace(c.args, "OUT", "whole", 1))
 		want := must(os.ReadFile("whole"))(t)
 		began := time.Now()
-		alone, said := commandOf(t, append(args(c.out), "-checkpoint", "state")...)
+		alone, said := commandOf(t, line)
 		if err := alone.Run(); err != nil {
 			t.Fatal(err, said)
 		}
@@ -104,7 +104,7 @@ func TestKilled(t *testing.T) {
 		}
 		killed, finished, states := 0, 0, 0
 		for whole := false; killed < kills || !whole; { // ends with a run that was left alone
-			p, said := commandOf(t, append(args(c.out), "-checkpoint", "state", "-resume")...)
+			p, said := commandOf(t, line+" -resume")
 			ok(t, p.Start())
 			if killed < kills {
 				time.Sleep(time.Duration(src.Int64N(int64(takes)*3/4) + int64(5*time.Millisecond)))
@@ -187,8 +187,8 @@ func TestSecondInterrupt(t *testing.T) {
 	for err == nil { // until it is full
 		_, err = syscall.Write(pipe, make([]byte, 512))
 	}
-	p, said := commandOf(t, "fit", "-k", "2", "-epochs", "2", "-progress", "none", "-u", "pipe.tsv", "-o",
-		"m.qmf", "-v", "V.tsv", "-checkpoint", "state", "matrix.tsv")
+	p, said := commandOf(t, "fit -k 2 -epochs 2 -progress none -u pipe.tsv -o m.qmf -v V.tsv "+
+		"-checkpoint state matrix.tsv")
 	p.Env = append(p.Env, "QUANTMF_AS_COMMAND=heard")
 	ended := start(t, p)
 	waitFor(t, ended, "pipe open", func() bool {

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		cli.Heard = func() { os.WriteFile("heard", nil, 0o666) }
 		main()
 	case "peak": // what /proc says of its memory follows what it writes
-		code := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		code := runWords(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 		status, _ := os.ReadFile("/proc/self/status")
 		os.Stdout.Write(status)
 		os.Exit(code)
@@ -59,7 +59,7 @@ func TestShortWriter(t *testing.T) {
 		"version",
 	} {
 		var errOut bytes.Buffer
-		if code := run(strings.Fields(args), nil, &half{}, &errOut); code != cli.Failed ||
+		if code := run(args, nil, &half{}, &errOut); code != cli.Failed ||
 			!strings.Contains(errOut.String(), "short write") {
 			t.Errorf("%s: exit code %d, %s", args, code, errOut.String())
 		}
@@ -115,7 +115,7 @@ func TestMatrixChanges(t *testing.T) {
 				}
 			}
 			var out, e bytes.Buffer
-			code := run(strings.Fields(c.args), strings.NewReader(""), &out, &e)
+			code := run(c.args, strings.NewReader(""), &out, &e)
 			switch said := strings.Contains(e.String(),
 				map[int64]string{-1: "became shorter while it was read", 1: "grew while it was read"}[by]); {
 			case by == 0 && code != 0, by != 0 && (code != cli.BadInput || !said):
@@ -218,7 +218,7 @@ func TestHostileNames(t *testing.T) {
 			"matrix.tsv"}, {"completion", name}, {name},
 	} {
 		out, said := &bytes.Buffer{}, &bytes.Buffer{}
-		run(args, strings.NewReader(""), out, said)
+		runWords(args, strings.NewReader(""), out, said)
 		text := out.String() + said.String()
 		for _, c := range []string{"\x1b", "\u202e", "\a", "\xff", "[31m\n"} {
 			if strings.Contains(text, c) {

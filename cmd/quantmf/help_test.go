@@ -53,13 +53,13 @@ func TestHelpForms(t *testing.T) {
 	t.Chdir(t.TempDir())
 	letters := regexp.MustCompile(`[a-zA-Z]{4,}`)
 	for _, c := range program().Commands {
-		plain, _ := quiet(t, 0, "help", c.Name)
-		if dashed, _ := quiet(t, 0, c.Name, "-h", "all"); c.Name != "help" && dashed != plain ||
+		plain, _ := quiet(t, 0, "help "+c.Name)
+		if dashed, _ := quiet(t, 0, c.Name+" -h all"); c.Name != "help" && dashed != plain ||
 			!strings.HasPrefix(plain, "usage: quantmf "+c.Name) {
 			t.Errorf("%s: %s", c.Name, dashed)
 		}
-		man, _ := quiet(t, 0, "help", "-man", c.Name)
-		markdown, _ := quiet(t, 0, "help", c.Name, "-markdown")
+		man, _ := quiet(t, 0, "help -man "+c.Name)
+		markdown, _ := quiet(t, 0, "help -markdown "+c.Name)
 		lower := strings.ToLower(man)
 		for i, line := range strings.Split(plain, "\n") {
 			if n := len([]rune(line)); n > 84 {
@@ -158,7 +158,7 @@ func TestCompletion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "table.tsv", "")
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		script, _ := quiet(t, 0, "completion", shell)
+		script, _ := quiet(t, 0, "completion "+shell)
 		for _, c := range program().Commands {
 			has(t, script, c.Name)
 		}

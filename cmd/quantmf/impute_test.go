@@ -549,8 +549,7 @@ func TestImputeUsage(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &o); err != nil || math.Abs(*o.Less) > 0.1 {
 		t.Errorf("noise is predicted: %v %v", err, *o.Less)
 	}
-	if code := run([]string{"impute", "noise.tsv", "-o", "f.tsv", "-json"}, nil, broken{},
-		io.Discard); code != cli.Failed {
+	if code := run("impute noise.tsv -o f.tsv -json", nil, broken{}, io.Discard); code != cli.Failed {
 		t.Errorf("exit code %d", code)
 	}
 }

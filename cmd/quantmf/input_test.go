@@ -210,7 +210,7 @@ func TestControlCharacters(t *testing.T) {
 	}
 	if runtime.GOOS != "windows" { // which has no such names
 		writeText(t, "\x1b]0;x\x07.tsv", in)
-		_, e := quiet(t, 0, "convert", "\x1b]0;x\x07.tsv", "v.npy", "-progress", "plain")
+		_, e := quiet(t, 0, "convert \x1b]0;x\x07.tsv v.npy -progress plain")
 		all += e
 	}
 	if strings.ContainsAny(all, "\x1b\x07\u202e") {
@@ -275,22 +275,21 @@ func TestSparseInput(t *testing.T) {
 		listed.String())
 	dense := fmt.Sprintf("%%%%MatrixMarket matrix array integer general\n%d %d\n%s", d, n, all.String())
 	time := regexp.MustCompile(`(?m)^Time .*\n`)
-	for _, args := range [][]string{{}, {"-method", "nmf"}, {"-method", "qmfq", "-compare", "none"},
-		{"-method", "bqmf", "-compare", "none"},
-		{"-method", "qmf", "-compare", "none", "-log1p", "-top", "12"}} {
-		words := append(append([]string{"fit", "-k", "2", "-epochs", "2", "-v", "V.tsv"}, args...), "-")
-		dir, code, _, want := runWith(t, dense, words...)
+	for _, args := range []string{"", "-method nmf ", "-method qmfq -compare none ",
+		"-method bqmf -compare none ", "-method qmf -compare none -log1p -top 12 "} {
+		line := "fit -k 2 -epochs 2 -v V.tsv " + args + "-"
+		dir, code, _, want := runWith(t, dense, line)
 		if code != 0 {
 			t.Fatal(want)
 		}
 		v := must(os.ReadFile(filepath.Join(dir, "V.tsv")))(t)
-		dir, code, _, got := runWith(t, sparse, words...)
+		dir, code, _, got := runWith(t, sparse, line)
 		w, err := os.ReadFile(filepath.Join(dir, "V.tsv"))
 		if code != 0 || err != nil || string(w) != string(v) {
-			t.Errorf("%v: %d, %v: another V\n%s", args, code, err, got)
+			t.Errorf("%s: %d, %v: another V\n%s", args, code, err, got)
 		}
 		if got, want := time.ReplaceAllString(got, ""), time.ReplaceAllString(want, ""); got != want {
-			t.Errorf("%v: it says\n%s\nwant\n%s", args, got, want)
+			t.Errorf("%s: it says\n%s\nwant\n%s", args, got, want)
 		}
 	}
 }

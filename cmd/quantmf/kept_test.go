@@ -80,7 +80,7 @@ func TestImputeKept(t *testing.T) {
 		}
 		want := must(m.Predict(t.Context(), x))(t)
 		keep(want, x)
-		quiet(t, 0, "impute", "-model", path, "new.csv", "-o", "full.csv")
+		quiet(t, 0, "impute -model "+path+" new.csv -o full.csv")
 		full := read(t, "full.csv")
 		if !same(full.X, want) || full.Features[0] != "f1" {
 			t.Errorf("%s: filled with other values than the package predicts", path)
@@ -210,7 +210,7 @@ func TestScoreBySample(t *testing.T) {
 			}
 		}
 		scores := must(m.Scores(t.Context(), x))(t)
-		out, _ := quiet(t, 0, "score", "-by-sample", path, "odd.csv")
+		out, _ := quiet(t, 0, "score -by-sample "+path+" odd.csv")
 		c := csv.NewReader(strings.NewReader(out))
 		c.Comma = '\t'
 		lines, err := c.ReadAll()
@@ -234,7 +234,7 @@ func TestScoreBySample(t *testing.T) {
 			t.Errorf("%s: first is %q, for %q", path, first[0], first[3])
 		}
 		var o oddObject
-		told, _ := quiet(t, 0, "score", "-by-sample", "-json", path, "odd.csv")
+		told, _ := quiet(t, 0, "score -by-sample -json "+path+" odd.csv")
 		if err := json.Unmarshal([]byte(told), &o); err != nil {
 			t.Fatal(err)
 		}
@@ -246,8 +246,8 @@ func TestScoreBySample(t *testing.T) {
 			t.Errorf("%s: %s", path, told)
 		}
 		if m.method == "nmf" || m.method == "qmf" {
-			quiet(t, 0, "transform", path, "odd.csv", "-o", "V.csv")
-			if again, _ := quiet(t, 0, "score", "-by-sample", "-v", "V.csv", path, "odd.csv"); again != out {
+			quiet(t, 0, "transform "+path+" odd.csv -o V.csv")
+			if again, _ := quiet(t, 0, "score -by-sample -v V.csv "+path+" odd.csv"); again != out {
 				t.Errorf("%s: placed already: %s", path, again)
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -55,7 +54,7 @@ func TestCommandLatency(t *testing.T) {
 		"convert x.tsv o.csv.gz",
 	} {
 		begin := func() (p *exec.Cmd, said *bufio.Reader) {
-			p, _ = commandOf(t, append(strings.Fields(args), "-progress", "plain")...)
+			p, _ = commandOf(t, args+" -progress plain")
 			p.Stderr = nil
 			pipe := must(p.StderrPipe())(t)
 			ok(t, p.Start())

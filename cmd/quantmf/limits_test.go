@@ -3,10 +3,8 @@ package main
 // This file tests what every command has: limits, and messages in the words of flags.
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -70,11 +68,10 @@ func TestFlagsNotGo(t *testing.T) {
 		{"transform m -o x.tsv -progress loud", "-progress loud: must be one of auto, plain, json, none"},
 		{"transform m -o x.tsv -max-memory much", "-max-memory much: not a size"},
 	} {
-		args := append(strings.Fields(c.args), "none.tsv")
-		if c.args == "fit -o" {
-			args = args[:2]
+		if c.args != "fit -o" {
+			c.args += " none.tsv"
 		}
-		if _, e := quiet(t, cli.Usage, args...); !strings.Contains(e, c.says) ||
+		if _, e := quiet(t, cli.Usage, c.args); !strings.Contains(e, c.says) ||
 			goNames.MatchString(strings.TrimPrefix(e, "quantmf ")) {
 			t.Errorf("%s: %s", c.args, e)
 		}
@@ -87,37 +84,26 @@ func TestNewFlagsOfFit(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	folder(t)
-	for _, args := range []string{
-		"-validation 0.2 -epochs 8", "-patience 2 -epochs 8", "-method nmf -restarts 6 -epochs 2",
-		"-restarts 2 -epochs 3 -start uniform", "-tolerance 1e-3 -epochs 3",
-		"-method qmfq -projection svd -epochs 3", "-method qmfq -projection frobenius:7 -epochs 3",
-		"-method bqmf -tolerance 0.5",
-		"-method nmf -updates multiplicative -epochs 5", "-method nmf -penalties .5,0,0,.5 -epochs 5",
+	inspected := func(args string) modelObject {
+		quiet(t, 0, "fit -method qmf -compare none -k 2 -o m.qmf -progress json matrix.tsv "+args)
+		text, _ := quiet(t, 0, "inspect -json m.qmf")
+		return decoded[modelObject](t, text)
+	}
+	for _, c := range []struct{ flag, others string }{
+		{"-validation 0.2", "-epochs 8"}, {"-patience 2", "-epochs 8"},
+		{"-restarts 6", "-method nmf -epochs 2"}, {"-restarts 2", "-epochs 3 -start uniform"},
+		{"-tolerance 1e-3", "-epochs 3"}, {"-projection svd", "-method qmfq -epochs 3"},
+		{"-projection frobenius:7", "-method qmfq -epochs 3"}, {"-tolerance 0.5", "-method bqmf"},
+		{"-updates multiplicative", "-method nmf -epochs 5"},
+		{"-penalties .5,0,0,.5", "-method nmf -epochs 5"},
 	} {
-		words := append(strings.Fields("fit -method qmf -compare none -k 2 -o m.qmf -progress json"),
-			append(strings.Fields(args), "matrix.tsv")...)
-		quiet(t, 0, words...)
-		with, _ := quiet(t, 0, "inspect -json m.qmf")
-		var plain []string
-		for i := 0; i < len(words); i++ {
-			if slices.Contains([]string{"-validation", "-patience", "-restarts", "-tolerance", "-projection",
-				"-updates", "-penalties"}, words[i]) {
-				i++
-				continue
-			}
-			plain = append(plain, words[i])
-		}
-		quiet(t, 0, plain...)
-		without, _ := quiet(t, 0, "inspect -json m.qmf")
-		var a, b modelObject
-		ok(t, json.Unmarshal([]byte(with), &a))
-		ok(t, json.Unmarshal([]byte(without), &b))
+		a, b := inspected(c.others+" "+c.flag), inspected(c.others)
 		if fmt.Sprint(a.Loss, a.Validation) == fmt.Sprint(b.Loss, b.Validation) &&
-			!strings.Contains(args, "patience") && !strings.Contains(args, "-restarts 2") {
-			t.Errorf("%s changes nothing", args)
+			c.flag != "-patience 2" && c.flag != "-restarts 2" {
+			t.Errorf("%s changes nothing", c.flag)
 		}
-		if strings.Contains(args, "validation") != (len(a.Validation) > 0) {
-			t.Errorf("%s: %v", args, a.Validation)
+		if strings.Contains(c.flag, "validation") != (len(a.Validation) > 0) {
+			t.Errorf("%s: %v", c.flag, a.Validation)
 		}
 	}
 	// A fit that was extended is the fit of as many epochs.
@@ -149,37 +135,31 @@ func TestLimits(t *testing.T) {
 		{"impute matrix.tsv -o x.tsv -checks 1", "epochs"},
 		{"fit -k 2 -epochs 2 matrix.tsv", "epochs"},
 	} {
-		words := strings.Fields(c.args)
-		if _, e := quiet(t, cli.BadInput,
-			append(words, "-max-memory",
-				"2kB")...); !regexp.MustCompile(`-max-memory|than the \S+ GiB of memory that a matrix ` +
-			`may have`).MatchString(e) {
+		command, _, _ := strings.Cut(c.args, " ")
+		if _, e := quiet(t, cli.BadInput, c.args+" -max-memory 2kB"); !regexp.MustCompile(
+			`-max-memory|than the \S+ GiB of memory that a matrix may have`).MatchString(e) {
 			t.Errorf("%s: %s", c.args, e)
 		}
-		_, e := quiet(t, 0, append(words, "-progress", "json")...)
+		_, e := quiet(t, 0, c.args+" -progress json")
 		found := false
-		for _, line := range strings.Split(strings.TrimSpace(e), "\n") {
-			var r struct{ Model, Phase, Summary string }
-			if err := json.Unmarshal([]byte(line), &r); err != nil {
-				t.Errorf("%s: %v: %s", c.args, err, line)
-			}
-			found = found || r.Phase == c.phase
+		for line := range strings.Lines(e) {
+			found = decoded[struct{ Model, Phase, Summary string }](t, line).Phase == c.phase || found
 		}
 		if !found {
 			t.Errorf("%s: no %q in %s", c.args, c.phase, e)
 		}
-		if words[0] == "rank" { // a result, not progress
-			if _, e := quiet(t, 0, append(words, "-progress", "none")...); !strings.Contains(e,
+		if command == "rank" { // a result, not progress
+			if _, e := quiet(t, 0, c.args+" -progress none"); !strings.Contains(e,
 				" predicts hidden values best") || strings.Contains(e, "matrix.tsv") {
 				t.Errorf("%s: %s", c.args, e)
 			}
 		}
-		if words[0] != "fit" && words[0] != "impute" && words[0] != "rank" {
-			if _, e := quiet(t, 0, append(words, "-progress", "none")...); e != "" {
+		if command != "fit" && command != "impute" && command != "rank" {
+			if _, e := quiet(t, 0, c.args+" -progress none"); e != "" {
 				t.Errorf("%s: %s", c.args, e)
 			}
-			says(t, 0, c.args+" -progress plain", words[0]+": ")
-			if _, e := quiet(t, 0, words...); strings.Count(e, "\n") != strings.Count(c.args,
+			says(t, 0, c.args+" -progress plain", command+": ")
+			if _, e := quiet(t, 0, c.args); strings.Count(e, "\n") != strings.Count(c.args,
 				" matrix.tsv") || strings.Count(e, "\n") != strings.Count(e, "matrix.tsv: 14 features") {
 				t.Errorf("%s: %s", c.args, e)
 			}

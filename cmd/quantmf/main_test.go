@@ -43,11 +43,11 @@ func small() string {
 
 // runWith runs the program in a fresh folder that holds matrix.tsv, and returns
 // the folder, too.
-func runWith(t *testing.T, stdin string, args ...string) (dir string, code int, out, errOut string) {
+func runWith(t *testing.T, stdin, line string) (dir string, code int, out, errOut string) {
 	t.Helper()
 	dir = folder(t)
 	var o, e bytes.Buffer
-	code = run(words(args), strings.NewReader(stdin), &o, &e)
+	code = run(line, strings.NewReader(stdin), &o, &e)
 	return dir, code, o.String(), e.String()
 }
 
@@ -344,9 +344,8 @@ func TestInterrupt(t *testing.T) {
 	dir := folder(t)
 	ok(t, os.WriteFile("U.tsv", []byte("of before"), 0o666))
 	w := interrupting{model: "QMF"}
-	code := run([]string{"fit", "-method", "qmf", "-k", "2", "-epochs", "200000", "-progress", "json", "-u",
-		"U.tsv", "-report",
-		"r.html", "matrix.tsv"}, nil, io.Discard, &w)
+	code := run("fit -method qmf -k 2 -epochs 200000 -progress json -u U.tsv -report r.html matrix.tsv", nil,
+		io.Discard, &w)
 	if code != cli.Interrupted {
 		t.Errorf("exit code %d: %s", code, w.String())
 	}
@@ -366,18 +365,15 @@ func TestInterrupt(t *testing.T) {
 // else.
 func TestCompare(t *testing.T) {
 	canInterrupt(t)
-	workshop := []string{"fit", "-method", "qmf", "-k", "2", "-epochs", "2", "-progress", "json", "-u", "-",
-		"-o", "m.qmf"}
-	dir, code, want, said := runWith(t, "", append(workshop, "-compare", "none", "matrix.tsv")...)
+	const line = "fit -method qmf -k 2 -epochs 2 -progress json -u - -o m.qmf matrix.tsv"
+	dir, code, want, said := runWith(t, "", line+" -compare none")
 	if code != 0 || strings.Contains(said, "the model has not seen") || strings.Contains(said, "hidden") {
 		t.Error(said)
 	}
 	alone, _ := os.ReadFile("m.qmf")
 	var out bytes.Buffer
 	w := interrupting{model: "QMF, NMF without hidden values", sign: `"done":0.05`}
-	code = run(append(workshop, "-force", "-checkpoint", "state", "-report", "r.html", "matrix.tsv"), nil,
-		&out,
-		&w)
+	code = run(line+" -force -checkpoint state -report r.html", nil, &out, &w)
 	if code != cli.Interrupted || !strings.HasSuffix(w.String(), "\nquantmf fit: interrupted in the further "+
 		"fits, without hidden values: these are left out, all else is done\n") {
 		t.Errorf("exit code %d: %s", code, w.String())
@@ -399,7 +395,7 @@ func TestFewNegatives(t *testing.T) {
 	const x = "x\ta\tb\tc\ng1\t1\t-9\t2\ng2\t3\t1\t4\n"
 	for args, warned := range map[string]bool{"fit -k 1 -epochs 1": true, "impute -o - -epochs 1": true,
 		"fit -k 1 -epochs 1 -loss frobenius": false, "fit -k 1 -epochs 1 -missing -na -9": false} {
-		_, code, _, said := runWith(t, x, append(strings.Fields(args), "-")...)
+		_, code, _, said := runWith(t, x, args+" -")
 		if code != 0 || strings.Contains(said, warning) != warned ||
 			warned != strings.Contains(said, "-loss auto took frobenius: 1 value is negative") {
 			t.Errorf("%s: %s", args, said)
@@ -417,8 +413,7 @@ func TestFewNegatives(t *testing.T) {
 func TestAllOrNothing(t *testing.T) {
 	dir := folder(t)
 	var errOut bytes.Buffer
-	code := run([]string{"fit", "-k", "2", "-epochs", "2", "-u", "U.tsv", "-v", "-", "matrix.tsv"}, nil,
-		broken{}, &errOut)
+	code := run("fit -k 2 -epochs 2 -u U.tsv -v - matrix.tsv", nil, broken{}, &errOut)
 	if code != cli.Failed || !strings.Contains(errOut.String(), "cannot write -: no space left") {
 		t.Errorf("exit code %d: %s", code, errOut.String())
 	}

@@ -96,13 +96,13 @@ func TestFootprint(t *testing.T) {
 		ok(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	t.Chdir(dir)
-	idle := peakOf(t, "fit", "-method", "nmf", "-k", "1", "-progress", "none", "tiny.tsv")
+	idle := peakOf(t, "fit -method nmf -k 1 -progress none tiny.tsv")
 	t.Logf("%5.1f MiB resident: a fit of three samples", idle/(1<<20))
 	for _, args := range fits {
-		words := append([]string{"fit", "-progress", "none"}, strings.Fields(args)...)
+		words := strings.Fields("-progress none " + args)
 		f := newFitFlags()
 		program := f.program()
-		_, err := program.Parse("fit", words[1:])
+		_, err := program.Parse("fit", words)
 		if err == nil {
 			err = f.check(program)
 		}
@@ -114,7 +114,7 @@ func TestFootprint(t *testing.T) {
 		ok(t, err)
 		told := must(f.footprint(x.Rows(), x.HeldBytes()))(t)
 		ok(t, x.Close())
-		got := leastPeakOf(t, told, words...)
+		got := leastPeakOf(t, told, "fit -progress none "+args)
 		t.Logf("%5.1f MiB resident, %5.1f told: %s", got/(1<<20), told/(1<<20), args)
 		if told < got || told-programSize > 2.2*(got-idle) {
 			t.Errorf("%s: %.3g bytes were resident at most, %.3g by the program alone, %.3g told", args, got,
@@ -125,30 +125,30 @@ func TestFootprint(t *testing.T) {
 
 // leastPeakOf is peakOf, or where that is more than most the least of three runs: when the collector comes to
 // run is a matter of chance, what a run needs is not.
-func leastPeakOf(t *testing.T, most float64, args ...string) float64 {
+func leastPeakOf(t *testing.T, most float64, line string) float64 {
 	t.Helper()
-	got := peakOf(t, args...)
+	got := peakOf(t, line)
 	for range 2 {
 		if got > most {
-			got = min(got, peakOf(t, args...))
+			got = min(got, peakOf(t, line))
 		}
 	}
 	return got
 }
 
 // peakOf returns the most bytes that a quantmf with these arguments had resident.
-func peakOf(t *testing.T, args ...string) float64 {
+func peakOf(t *testing.T, line string) float64 {
 	t.Helper()
-	c, said := commandOf(t, args...)
+	c, said := commandOf(t, line)
 	c.Env = append(c.Env, "GOGC=1", "QUANTMF_AS_COMMAND=peak")
 	out, err := c.Output()
 	if err != nil {
 		t.Fatal(err, said)
 	}
-	_, line, _ := strings.Cut(string(out), "VmHWM:")
+	_, peak, _ := strings.Cut(string(out), "VmHWM:")
 	var kib float64
-	if _, err := fmt.Sscanf(line, "%f kB", &kib); err != nil {
-		t.Fatal(err, line)
+	if _, err := fmt.Sscanf(peak, "%f kB", &kib); err != nil {
+		t.Fatal(err, peak)
 	}
 	return kib * 1024
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -27,14 +26,13 @@ func TestRank(t *testing.T) {
 	folder(t)
 	in := read(t, "matrix.tsv")
 	for _, m := range []string{"", "4,6"} {
-		args := []string{"rank", "-k", "1,3", "-repeats", "3", "-share", "0.2", "-seed", "5", "-epochs", "6",
-			"matrix.tsv"}
+		line := "rank -k 1,3 -repeats 3 -share 0.2 -seed 5 -epochs 6 matrix.tsv"
 		var trials []quantmf.Trial
 		options := []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithSeed(5)}
 		head := "k\tmean\tstderr\tworse\tworse_stderr\n"
 		levels := []int{8}
 		if m != "" {
-			args = append(args, "-m", m)
+			line += " -m " + m
 			head = "k\tm\tmean\tstderr\tworse\tworse_stderr\n"
 			levels = []int{4, 6}
 		}
@@ -72,19 +70,19 @@ func TestRank(t *testing.T) {
 			want += fmt.Sprintf("%d\t%s%.6g\t%.3g\t%.3g\t%.3g\n", trials[i].Rank, level, p.Mean, p.StdErr,
 				d/3, stdErr)
 		}
-		out, e := quiet(t, 0, args...)
+		out, e := quiet(t, 0, line)
 		if out != want || !strings.Contains(e, "predicts hidden values best") ||
 			!strings.Contains(e, " % sure)") {
 			t.Errorf("got %s%s, want %s", out, e, want)
 		}
-		text, _ := quiet(t, 0, append(args, "-json")...)
-		var o rankObject
-		if err := json.Unmarshal([]byte(text), &o); err != nil || len(o.Trials) != len(got) ||
+		text, _ := quiet(t, 0, line+" -json")
+		o := decoded[rankObject](t, text)
+		if len(o.Trials) != len(got) ||
 			o.Best != (best+len(got)-1)%len(got) || o.Trials[1].Losses[2] != got[2].Losses[2] ||
 			o.Trials[1].K != trials[2].Rank ||
 			o.Trials[len(got)-1].Mean != alone.Mean || o.Trials[0].Relative[1] != got[1].Relative[1] ||
 			o.Sure == nil || o.SureBest == nil {
-			t.Errorf("%v: %s", err, text)
+			t.Error(text)
 		}
 	}
 }
@@ -155,9 +153,9 @@ func TestRankResumes(t *testing.T) {
 	// fits at once: with a processor for each, all would be done
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	dir := folder(t)
-	args := []string{"rank", "-k", "1,2,3", "-repeats", "4", "-epochs", "150", "-m", "5", "matrix.tsv"}
-	want, _ := quiet(t, 0, args...)
-	with := append(args, "-checkpoint", "fits", "-progress", "json")
+	const line = "rank -k 1,2,3 -repeats 4 -epochs 150 -m 5 matrix.tsv"
+	const with = line + " -checkpoint fits -progress json"
+	want, _ := quiet(t, 0, line)
 	w := interruptAt{at: 5}
 	if code := run(with, nil, io.Discard, &w); code != cli.Interrupted ||
 		!strings.Contains(w.String(),
@@ -178,9 +176,9 @@ func TestRankResumes(t *testing.T) {
 			t.Fatalf("%q fits kept, %v", saved, err)
 		}
 		ok(t, damage(saved[1]))
-		says(t, 2, strings.Join(with, " ")+" -resume -eps 0.03", "-resume: fits was made with other flags")
+		says(t, 2, with+" -resume -eps 0.03", "-resume: fits was made with other flags")
 		before := copied(t, "fits")
-		got, _ := quiet(t, 0, append(with, "-resume")...)
+		got, _ := quiet(t, 0, with+" -resume")
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -220,7 +218,7 @@ func TestRankTakesFits(t *testing.T) {
 		x.Data[i] = float64(1 + i*i%7)
 	}
 	compare := func(args string) (fits int) {
-		f := parsedRank(t, strings.Fields("-repeats 3 -epochs 2 -checkpoint fits "+args+" x.tsv")...)
+		f := parsedRank(t, "-repeats 3 -epochs 2 -checkpoint fits "+args+" x.tsv")
 		done := must(openFits(f))(t)
 		c := &comparison{rankFlags: f, told: cli.NewProgress("none", io.Discard), done: done}
 		ok(t, c.fits(t.Context(), x))
@@ -255,39 +253,36 @@ func TestRankTakesFits(t *testing.T) {
 	}
 }
 
-func parsedRank(t *testing.T, args ...string) *rankFlags {
+func parsedRank(t *testing.T, args string) *rankFlags {
 	t.Helper()
 	f := newRankFlags()
-	must(f.program().Parse("rank", args))(t)
+	must(f.program().Parse("rank", strings.Fields(args)))(t)
 	return f
 }
 
 // TestRankMemory: a comparison asks for what its largest fit takes, of the levels and of the components.
 func TestRankMemory(t *testing.T) {
 	x := must(quantmf.NewSparse[float64](900, make([]int, 801), nil, nil))(t)
-	asks := func(args ...string) float64 {
-		f := parsedRank(t, append(args, "x.tsv")...)
-		return must(f.footprint(x))(t)
-	}
+	asks := func(args string) float64 { return must(parsedRank(t, args+" x.tsv").footprint(x))(t) }
 	fit := func(k, m int) float64 {
 		need := must(quantmf.MemoryFor(t.Context(), quantmf.MethodQMF, x, k, quantmf.WithLevels(m),
 			quantmf.WithMissingValues(), quantmf.WithWorkers(1)))(t)
 		return float64(need.Fit)
 	}
-	base := asks("-k", "2", "-m", "8", "-repeats", "9")
+	base := asks("-k 2 -m 8 -repeats 9")
 	side := float64(min(runtime.GOMAXPROCS(0), 9))
 	for _, c := range []struct {
 		k, m string
 		more float64
 	}{{"2,400", "8", fit(400, 8) - fit(2, 8)}, {"400,2", "8", fit(400, 8) - fit(2, 8)},
 		{"2", "8,90", fit(2, 90) - fit(2, 8)}} {
-		more := asks("-k", c.k, "-m", c.m, "-repeats", "9") - base
+		more := asks("-k "+c.k+" -m "+c.m+" -repeats 9") - base
 		if sideBySide := margin * side * c.more; !(c.more > 0 && more >= 0.99*sideBySide) {
 			t.Errorf("-k %s -m %s asks for %.0f bytes more, its fits take %.0f", c.k, c.m, more, sideBySide)
 		}
 	}
 	// a copy for every repeat
-	if more := asks("-k", "2", "-m", "8", "-repeats", "19") - base; !(more >= 10*800*900*8) {
+	if more := asks("-k 2 -m 8 -repeats 19") - base; !(more >= 10*800*900*8) {
 		t.Errorf("ten repeats more ask for %.0f bytes more", more)
 	}
 }
@@ -296,8 +291,7 @@ func TestRankMemory(t *testing.T) {
 // each.
 func TestRankMethods(t *testing.T) {
 	folder(t)
-	args := strings.Fields("rank -method nmf,bqmf -k 1,2 -repeats 2 -plot p.svg matrix.tsv")
-	out, e := quiet(t, 0, args...)
+	out, e := quiet(t, 0, "rank -method nmf,bqmf -k 1,2 -repeats 2 -plot p.svg matrix.tsv")
 	for _, method := range []string{"nmf", "bqmf"} {
 		alone, _ := quiet(t, 0, "rank -method "+method+" -k 1,2 -repeats 2 matrix.tsv")
 		for k, line := range strings.Split(strings.TrimSpace(alone), "\n")[1:] {
@@ -308,16 +302,10 @@ func TestRankMethods(t *testing.T) {
 			}
 		}
 	}
-	b, err := os.ReadFile("p.svg")
-	if err != nil || !strings.Contains(string(b), ">NMF<") || !strings.Contains(string(b), ">BQMF<") {
-		t.Errorf("%v: %s", err, b)
-	}
+	has(t, textOf(t, "p.svg"), ">NMF<", ">BQMF<")
 	has(t, e, "mf, k=")
 	for _, bad := range []string{"nmf,nmf", "nmf,pca", ","} {
-		if _, e := quiet(t, 2, "rank", "-method", bad, "matrix.tsv"); !strings.Contains(e,
-			"must be some of qmf, qmfq, nmf, bqmf") {
-			t.Error(e)
-		}
+		says(t, 2, "rank -method "+bad+" matrix.tsv", "must be some of qmf, qmfq, nmf, bqmf")
 	}
 	says(t, 2, "rank -method qmf,nmf -m 4 matrix.tsv", "-m")
 }

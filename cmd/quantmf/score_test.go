@@ -63,7 +63,7 @@ func TestScore(t *testing.T) {
 		for i, c := range []struct{ from, end string }{{"y.tsv", ".tsv"}, {"y.mtx", ".npy"},
 			{"y.tsv", ".csv.gz"}} {
 			part := fmt.Sprint(model, i, c.end)
-			quiet(t, 0, "transform", model, c.from, "-o", part, "-block", fmt.Sprint(i, "/3"))
+			quiet(t, 0, fmt.Sprintf("transform %s %s -o %s -block %d/3", model, c.from, part, i))
 			parts += " -v " + part
 		}
 		for _, path := range []string{"y.tsv", "y.npy", "y.mtx"} {

@@ -73,24 +73,17 @@ func TestShard(t *testing.T) {
 		dir := fmt.Sprint("fit", i)
 		quiet(t, 0, "fit -compare none "+c.plan+" "+c.fit+" -progress none -o want wide.tsv")
 		quiet(t, 0, "shard plan "+c.plan+" -shards 3 -progress none -o "+dir+" wide.tsv")
-		for over := false; !over; {
-			for shard := range 3 {
-				quiet(t, 0, "shard", "step", dir, "-shard", fmt.Sprint(shard))
-			}
-			out, _ := quiet(t, 0, "shard", "reduce", dir)
-			over = out == "over\n"
-		}
-		quiet(t, 0, "shard", "finish", "-o", "got", "-u", "U.tsv", dir)
+		toEnd(t, dir, 3)
+		quiet(t, 0, "shard finish -o got -u U.tsv "+dir)
 		if !bytes.Equal(numbersOf(t, "got"), numbersOf(t, "want")) {
 			t.Errorf("%s: another model", c.plan)
 		}
 		told, _ := quiet(t, 0, "inspect got")
-		line := regexp.MustCompile(`(?m)^Command +(quantmf fit .*)$`).FindStringSubmatch(told)
+		line := regexp.MustCompile(`(?m)^Command +quantmf (fit .*)$`).FindStringSubmatch(told)
 		if line == nil || !strings.Contains(told, "wide.tsv") {
 			t.Fatal(told)
 		}
-		quiet(t, 0, append(strings.Fields(line[1])[1:], "-compare", "none", "-progress", "none",
-			"-o", "again")...)
+		quiet(t, 0, line[1]+" -compare none -progress none -o again")
 		if !bytes.Equal(numbersOf(t, "again"), numbersOf(t, "want")) {
 			t.Errorf("%s makes another model", line[1])
 		}
@@ -157,7 +150,7 @@ func TestShardParts(t *testing.T) {
 		if command == nil || !strings.Contains(said, "part-000000-0001") {
 			t.Fatal(said)
 		}
-		quiet(t, 0, append(strings.Fields(command[1]), "D")...)
+		quiet(t, 0, command[1]+" D")
 		if again, _ := os.ReadFile(part); !bytes.Equal(again, whole) {
 			t.Error("another part")
 		}
@@ -186,7 +179,7 @@ func TestShardWait(t *testing.T) {
 	for _, args := range []string{"step -wait -shard 0 D", "step -wait -shard 1 D", "step -wait -shard 2 D",
 		"reduce -wait D"} {
 		all.Go(func() {
-			if code := run(strings.Fields("shard "+args), strings.NewReader(""), &bytes.Buffer{},
+			if code := run("shard "+args, strings.NewReader(""), &bytes.Buffer{},
 				&bytes.Buffer{}); code != 0 {
 				t.Errorf("%s: %d", args, code)
 			}
@@ -200,10 +193,7 @@ func TestShardWait(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if _, said := quiet(t, cli.Usage, "shard", "finish", "-o", filepath.Join("D", "plan"),
-		"D"); !strings.Contains(said, "plan is read itself") {
-		t.Errorf("over the plan: %q", said)
-	}
+	says(t, cli.Usage, "shard finish -o D/plan D", "plan is read itself")
 	quiet(t, 0, "shard finish -o got D")
 	if !bytes.Equal(numbersOf(t, "got"), numbersOf(t, "want")) {
 		t.Error("another model")
@@ -227,7 +217,7 @@ func TestShardKilled(t *testing.T) {
 		// quantmf runs a command until it was not killed; most are, at a moment that is within their run.
 		quantmf := func(args string) string {
 			for try := 0; ; try++ {
-				p, said := commandOf(t, strings.Fields(args)...)
+				p, said := commandOf(t, args)
 				var out bytes.Buffer
 				p.Stdout = &out
 				ok(t, p.Start())

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -61,11 +60,11 @@ func TestUnseen(t *testing.T) {
 			if file == "signed.tsv" && method != "qmf" {
 				continue
 			}
-			args := strings.Fields("fit -progress none -k 3 -o m.qmf -method " + method)
+			line := "fit -progress none -k 3 -o m.qmf -method " + method + " " + file
 			if method == "qmf" || method == "qmfq" { // quick ones
-				args = append(args, "-epochs", "4", "-start", "nmf", "-shrinkage", "0", "-line", "0")
+				line += " -epochs 4 -start nmf -shrinkage 0 -line 0"
 			}
-			_, said := quiet(t, 0, append(args, file)...)
+			_, said := quiet(t, 0, line)
 			told, _ := quiet(t, 0, "inspect m.qmf")
 			drawn, _ := quiet(t, 0, "report m.qmf "+file+" -o -")
 			for what, text := range map[string]string{"summary": said, "inspect": told} {
@@ -83,8 +82,7 @@ func TestUnseen(t *testing.T) {
 	in := read(t, "three.tsv")
 	quiet(t, 0, "fit -method qmf -k 3 -epochs 2 -start scores -shrinkage 0 -line 0.5 -o m.qmf three.tsv")
 	text, _ := quiet(t, 0, "inspect -json m.qmf")
-	var o modelObject
-	ok(t, json.Unmarshal([]byte(text), &o))
+	o := decoded[modelObject](t, text)
 	var shares []float64
 	for _, method := range []string{"qmf", "nmf"} {
 		own, hidden, trial := 0.0, 0, quantmf.Trial{Rank: 3}
@@ -151,12 +149,10 @@ func TestUntried(t *testing.T) {
 	}
 	for args, why := range map[string]string{
 		"-method qmfq -projection svd matrix.tsv": "no values can be hidden from such a fit of this matrix",
-		fmt.Sprintf("-max-memory %.0f matrix.tsv",
-			(with+without)/2): "-max-memory allows too little for further " +
-			"fits",
+		fmt.Sprintf("-max-memory %.0f matrix.tsv", (with+without)/2): "-max-memory allows too little for " +
+			"further fits",
 	} {
-		_, said := quiet(t, 0, append(strings.Fields("fit -k 2 -method qmf -epochs 2 -progress none"),
-			strings.Fields(args)...)...)
-		has(t, said, "Unseen values not predicted: "+why+"\n")
+		says(t, 0, "fit -k 2 -method qmf -epochs 2 -progress none "+args,
+			"Unseen values not predicted: "+why+"\n")
 	}
 }
