@@ -3,10 +3,8 @@ package main
 // This file tests "quantmf impute -categories": a table of numbers and words goes through whole.
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 )
@@ -42,9 +40,9 @@ func TestImputeCategories(t *testing.T) {
 		"-discrete sex,a -probabilities p.tsv -interval 0.8 -checks 2")
 	has(t, said, "2 features of words, as 4 rows of 0 and 1", "Filled        54 values",
 		"of their feature is right in")
-	var o imputeObject
-	if err := json.Unmarshal([]byte(object), &o); err != nil || len(o.Categories) != 2 {
-		t.Fatal(err, object)
+	o := decoded[imputeObject](t, object)
+	if len(o.Categories) != 2 {
+		t.Fatal(object)
 	}
 	if c := o.Categories[0]; c.Name != "sex" || strings.Join(c.Words, " ") != "f m" || c.Missing != 18 ||
 		c.Right <= c.Frequent || c.Right > c.Checked {
@@ -102,9 +100,8 @@ func TestImputeCategories(t *testing.T) {
 // lines are the cells of a text behind the first of each line.
 func lines(t *testing.T, file, sep string) map[string][]string {
 	t.Helper()
-	text := must(os.ReadFile(file))(t)
 	cells := map[string][]string{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(textOf(t, file)) {
 		of := strings.Split(strings.TrimSuffix(line, "\n"), sep)
 		cells[of[0]] = of[1:]
 	}

@@ -6,7 +6,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -94,12 +93,12 @@ func TestModelFiles(t *testing.T) {
 		}
 		one, _ := quiet(t, 0, "report "+file+" matrix.tsv -o -")
 		quiet(t, 0, "fit -compare none -method "+method+" -k 2 -epochs 4 -report page.html matrix.tsv")
-		if two, _ := os.ReadFile("page.html"); one != string(two) {
+		if one != textOf(t, "page.html") {
 			t.Errorf("%s: the page of the model is not that of the fit", method)
 		}
-		data := must(os.ReadFile(file))(t)
-		if m, err := quantmf.UnmarshalModel(data); err != nil || !same(m.Reconstruct(), want.Reconstruct()) {
-			t.Errorf("%s: the package reads another model: %v", method, err)
+		m := must(quantmf.UnmarshalModel([]byte(textOf(t, file))))(t)
+		if !same(m.Reconstruct(), want.Reconstruct()) {
+			t.Errorf("%s: the package reads another model", method)
 		}
 	}
 	q := must(quantmf.FitQMFQ(ctx, in.X, 2, quantmf.WithEpochs(4)))(t)
@@ -137,8 +136,7 @@ func TestInspect(t *testing.T) {
 			t.Errorf("%s: without a matrix: %s", method, alone)
 		}
 		text, _ := quiet(t, 0, "inspect "+file+" matrix.tsv -json")
-		var o modelObject
-		ok(t, json.Unmarshal([]byte(text), &o))
+		o := decoded[modelObject](t, text)
 		goodness, _ := m.Goodness(in.X)
 		if o.Method != method || len(o.Loss) != 5 || len(o.Features) != 14 || len(o.Samples) != 9 ||
 			len(o.Components) != 2 ||
@@ -170,9 +168,9 @@ func TestModelAndMatrix(t *testing.T) {
 	}
 	writeText(t, "narrow.tsv", join(narrow))
 	writeText(t, "foreign.qmf", "quantmf, but no model")
-	model, _ := os.ReadFile("qmf.qmf")
-	writeText(t, "cut.qmf", string(model[:len(model)/2]))
-	flipped := bytes.Clone(model)
+	model := textOf(t, "qmf.qmf")
+	writeText(t, "cut.qmf", model[:len(model)/2])
+	flipped := []byte(model)
 	flipped[2*len(flipped)/5] ^= 8
 	writeText(t, "flipped.qmf", string(flipped))
 	writeText(t, "state", "")
@@ -320,11 +318,9 @@ func TestMissingValues(t *testing.T) {
 			t.Errorf("%s: not where the package places them: %v", method, err)
 		}
 		quiet(t, 0, "inspect m.qmf holes.tsv")
-		page, _ := os.ReadFile("r.html")
-		page = regexp.MustCompile(`base64,[^"]*`).ReplaceAll(page, nil)
-		if !strings.Contains(string(page), ">missing</text>") ||
-			!strings.Contains(string(page), "3 values are missing, 2.38 % of the table") ||
-			strings.Contains(string(page), "NaN") {
+		page := regexp.MustCompile(`base64,[^"]*`).ReplaceAllString(textOf(t, "r.html"), "")
+		has(t, page, ">missing</text>", "3 values are missing, 2.38 % of the table")
+		if strings.Contains(page, "NaN") {
 			t.Errorf("%s: the page", method)
 		}
 	}
@@ -474,16 +470,16 @@ func TestResume(t *testing.T) {
 				first[1] == "1" {
 				t.Errorf("the fit began anew: %.200s", e)
 			}
-			whole, _ := os.ReadFile("whole.qmf")
-			if model, _ := os.ReadFile("model.qmf"); !bytes.Equal(whole, model) {
+			whole := textOf(t, "whole.qmf")
+			if textOf(t, "model.qmf") != whole {
 				t.Error("the resumed fit is another")
 			}
 			quiet(t, 0, with) // what is done stays done
-			if model, _ := os.ReadFile("model.qmf"); !bytes.Equal(whole, model) {
+			if textOf(t, "model.qmf") != whole {
 				t.Error("the fit resumed at its end is another")
 			}
-			state, _ := os.ReadFile("state")
-			writeText(t, "state", string(state[:len(state)/2]))
+			state := textOf(t, "state")
+			writeText(t, "state", state[:len(state)/2])
 			says(t, 3, with, "fit: state: quantmf: model file, byte ")
 		})
 	}
@@ -570,13 +566,12 @@ func TestTooManyComponents(t *testing.T) {
 				"fit -compare none -method "+method+" -k "+strconv.Itoa(k)+
 					" -epochs 1 -o m -report r.html x.tsv")
 			inspected, _ := quiet(t, 0, "inspect m")
-			page := must(os.ReadFile("r.html"))(t)
 			want := 0
 			if k == 3 && method != "bqmf" {
 				want = 1
 			}
 			for what, text := range map[string]string{"summary": summary, "inspect": inspected,
-				"report": string(page)} {
+				"report": textOf(t, "r.html")} {
 				if got := strings.Count(text, warning); got != want {
 					t.Errorf("%s, -k %d, %s: %d warnings, want %d", method, k, what, got, want)
 				}
@@ -695,17 +690,13 @@ func TestSignedFit(t *testing.T) {
 	quiet(t, 0, "fit -compare none -method bqmf -epochs 3 -o b.qmf signed.tsv")
 	b := must(quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithEpochs(3)))(t)
 	text, _ := quiet(t, 0, "inspect -json b.qmf")
-	var o struct {
-		Features []struct{ Noise float64 }
-		Noise    []float64 `json:"sample_noise"`
-	}
-	if err := json.Unmarshal([]byte(text), &o); err != nil || len(o.Features) != 8 ||
-		len(o.Noise) != len(b.SampleNoise) {
-		t.Fatalf("%v: %s", err, text)
+	o := decoded[modelObject](t, text)
+	if len(o.Features) != 8 || len(o.SampleNoise) != len(b.SampleNoise) {
+		t.Fatal(text)
 	}
 	for i, f := range o.Features {
-		if f.Noise != b.RowNoise[i] || !(f.Noise > 0) {
-			t.Errorf("feature %d: noise %v, want %v", i, f.Noise, b.RowNoise[i])
+		if *f.Noise != b.RowNoise[i] || !(*f.Noise > 0) {
+			t.Errorf("feature %d: noise %v, want %v", i, *f.Noise, b.RowNoise[i])
 		}
 	}
 }
@@ -714,8 +705,7 @@ func TestSignedFit(t *testing.T) {
 func TestBlockNamesSample(t *testing.T) {
 	folder(t)
 	quiet(t, 0, "fit -compare none -method nmf -k 2 -epochs 2 -o m matrix.tsv")
-	text := must(os.ReadFile("matrix.tsv"))(t)
-	lines := strings.Split(string(text), "\n")
+	lines := strings.Split(small(), "\n")
 	cells := strings.Split(lines[3], "\t")
 	cells[7] = "1e90" // feature g2, sample p6
 	lines[3] = strings.Join(cells, "\t")

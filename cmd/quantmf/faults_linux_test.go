@@ -92,7 +92,7 @@ func TestKilled(t *testing.T) {
 	} {
 		line := strings.Replace(c.args, "OUT", c.out, 1) + " -checkpoint state"
 		quiet(t, 0, strings.Replace(c.args, "OUT", "whole", 1))
-		want := must(os.ReadFile("whole"))(t)
+		want := textOf(t, "whole")
 		began := time.Now()
 		alone, said := commandOf(t, line)
 		if err := alone.Run(); err != nil {
@@ -115,9 +115,8 @@ func TestKilled(t *testing.T) {
 			whole = err == nil
 			switch {
 			case whole:
-				got, err := os.ReadFile(c.out)
-				if err != nil || !bytes.Equal(got, want) {
-					t.Fatalf("%s: after %d kills another result: %v", c.args, killed, err)
+				if textOf(t, c.out) != want {
+					t.Fatalf("%s: after %d kills another result", c.args, killed)
 				}
 				finished++
 				os.Remove(c.out)

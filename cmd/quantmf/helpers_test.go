@@ -1,13 +1,16 @@
 package main
 
-// This file runs the program in this process, as tests do.
+// This file runs the program in this process, as tests do, and reads what it writes.
 
 import (
 	"encoding/json"
 	"io"
+	"math"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
 )
 
@@ -45,4 +48,27 @@ func ok(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// textOf is what a file has.
+func textOf(t *testing.T, path string) string {
+	t.Helper()
+	return string(must(os.ReadFile(path))(t))
+}
+
+// keptModel is the model of a file.
+func keptModel(t *testing.T, path string) *model {
+	t.Helper()
+	return must(unmarshal([]byte(textOf(t, path))))(t)
+}
+
+// asFitted is a copy of x with the logarithm that the model was fitted to, if it was.
+func (m *model) asFitted(x quantmf.Mat) quantmf.Mat {
+	x = x.Clone()
+	if m.Log1p {
+		for i, v := range x.Data {
+			x.Data[i] = math.Log1p(v)
+		}
+	}
+	return x
 }

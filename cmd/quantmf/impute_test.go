@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -250,8 +249,7 @@ func TestImputeErrors(t *testing.T) {
 		for _, value := range []string{"mean", "median"} {
 			text, _ := quiet(t, 0, "impute holes.tsv -o full.tsv -checks 3 -json -features "+
 				"features.tsv -value "+value+" "+c.args)
-			var o imputeObject
-			ok(t, json.Unmarshal([]byte(text), &o))
+			o := decoded[imputeObject](t, text)
 			pairs := map[string][][2]float64{"mean": loss, "median": abs}[value]
 			model, own, _ := sums(pairs)
 			absModel, absOwn, _ := sums(abs)
@@ -404,8 +402,7 @@ func TestImputeSays(t *testing.T) {
 			upper.X.At(1, 2) != 1 {
 			t.Errorf("from %v to %v", lower.X.At(1, 2), upper.X.At(1, 2))
 		}
-		text := must(os.ReadFile(listed))(t)
-		lines := csv.NewReader(bytes.NewReader(text))
+		lines := csv.NewReader(strings.NewReader(textOf(t, listed)))
 		if value == "median" {
 			lines.Comma = '\t'
 		}
@@ -545,9 +542,8 @@ func TestImputeUsage(t *testing.T) {
 	if !strings.Contains(said, "Filled        0 values") || strings.Contains(said, "unsure; not better: ;") {
 		t.Error(said)
 	}
-	var o imputeObject
-	if err := json.Unmarshal([]byte(text), &o); err != nil || math.Abs(*o.Less) > 0.1 {
-		t.Errorf("noise is predicted: %v %v", err, *o.Less)
+	if o := decoded[imputeObject](t, text); math.Abs(*o.Less) > 0.1 {
+		t.Errorf("noise is predicted: %v", *o.Less)
 	}
 	if code := run("impute noise.tsv -o f.tsv -json", nil, broken{}, io.Discard); code != cli.Failed {
 		t.Errorf("exit code %d", code)

@@ -4,11 +4,8 @@ package main
 // and features that find those of a model.
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -36,11 +33,11 @@ func TestFeaturesByName(t *testing.T) {
 	holes[3] = "g2" + strings.Repeat("\tNA", 9)
 	write("holes.tsv", holes...)
 
-	want, _ := os.ReadFile("v.tsv")
+	want := textOf(t, "v.tsv")
 	for _, args := range []string{"reversed.tsv", "extra.tsv -allow extra",
 		"extra.tsv -allow extra,missing"} {
 		_, e := quiet(t, 0, "transform m.qmf -o out.tsv "+args)
-		if got, _ := os.ReadFile("out.tsv"); !bytes.Equal(got, want) {
+		if textOf(t, "out.tsv") != want {
 			t.Errorf("%s: another result", args)
 		}
 		const warning = `warning: extra.tsv: 1 of the 15 features are not the model's: "more"; left out`
@@ -51,8 +48,7 @@ func TestFeaturesByName(t *testing.T) {
 	quiet(t, 0, "transform m.qmf holes.tsv -o want.tsv")
 	_, e := quiet(t, 0, "transform m.qmf fewer.tsv -o out.tsv -allow missing")
 	has(t, e, `1 of the model's 14 features are not there: "g2"; taken for missing values`)
-	want, _ = os.ReadFile("want.tsv")
-	if got, _ := os.ReadFile("out.tsv"); !bytes.Equal(got, want) {
+	if textOf(t, "out.tsv") != textOf(t, "want.tsv") {
 		t.Error("a missing feature is no missing values")
 	}
 	// The report wants the matrix that was fitted, in whatever order of features.
@@ -89,8 +85,7 @@ func TestDuplicates(t *testing.T) {
 	lines[1], lines[2] = lines[2], lines[1]
 	writeText(t, "moved.tsv", strings.Join(lines, "\n"))
 	quiet(t, 0, "transform m.qmf moved.tsv -o w.tsv")
-	v, _ := os.ReadFile("v.tsv")
-	if w, _ := os.ReadFile("w.tsv"); !bytes.Equal(v, w) {
+	if textOf(t, "v.tsv") != textOf(t, "w.tsv") {
 		t.Error("another result")
 	}
 }
@@ -218,9 +213,8 @@ func TestControlCharacters(t *testing.T) {
 	}
 	has(t, all, `\x1b[2J\ag3`)
 	out, _ := quiet(t, 0, "inspect -json m.qmf")
-	var o modelObject
-	if err := json.Unmarshal([]byte(out), &o); err != nil || o.Features[3].Name != "\x1b[2J\x07g3" {
-		t.Errorf("%v, %q", err, o.Features[3].Name)
+	if name := decoded[modelObject](t, out).Features[3].Name; name != "\x1b[2J\x07g3" {
+		t.Errorf("%q", name)
 	}
 }
 
@@ -278,15 +272,14 @@ func TestSparseInput(t *testing.T) {
 	for _, args := range []string{"", "-method nmf ", "-method qmfq -compare none ",
 		"-method bqmf -compare none ", "-method qmf -compare none -log1p -top 12 "} {
 		line := "fit -k 2 -epochs 2 -v V.tsv " + args + "-"
-		dir, code, _, want := runWith(t, dense, line)
+		_, code, _, want := runWith(t, dense, line)
 		if code != 0 {
 			t.Fatal(want)
 		}
-		v := must(os.ReadFile(filepath.Join(dir, "V.tsv")))(t)
-		dir, code, _, got := runWith(t, sparse, line)
-		w, err := os.ReadFile(filepath.Join(dir, "V.tsv"))
-		if code != 0 || err != nil || string(w) != string(v) {
-			t.Errorf("%s: %d, %v: another V\n%s", args, code, err, got)
+		v := textOf(t, "V.tsv")
+		_, code, _, got := runWith(t, sparse, line)
+		if code != 0 || textOf(t, "V.tsv") != v {
+			t.Errorf("%s: %d: another V\n%s", args, code, got)
 		}
 		if got, want := time.ReplaceAllString(got, ""), time.ReplaceAllString(want, ""); got != want {
 			t.Errorf("%s: it says\n%s\nwant\n%s", args, got, want)

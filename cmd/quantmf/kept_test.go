@@ -5,11 +5,9 @@ package main
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,18 +43,6 @@ func keptModels(t *testing.T) (whole, given quantmf.Mat) {
 	return whole, given
 }
 
-func textOf(t *testing.T, path string) string {
-	t.Helper()
-	b := must(os.ReadFile(path))(t)
-	return string(b)
-}
-
-func keptModel(t *testing.T, path string) *model {
-	t.Helper()
-	m := must(unmarshal([]byte(textOf(t, path))))(t)
-	return m
-}
-
 // TestImputeKept: what is there stays to the bit, what is missing is what the package predicts, with its
 // intervals, for every model, in the order of the model's features: of a BQMF one that has learnt from the
 // samples, which predicts them better, but for a sample alone.
@@ -67,12 +53,7 @@ func TestImputeKept(t *testing.T) {
 	whole, given := keptModels(t)
 	for _, path := range []string{"m.bqmf", "m.nmf", "m.qmf", "m.qmfq", "m.log"} {
 		m := keptModel(t, path)
-		x := given.Clone()
-		if m.Log1p {
-			for i, v := range x.Data {
-				x.Data[i] = math.Log1p(v)
-			}
-		}
+		x := m.asFitted(given)
 		b, is := m.Model.(*quantmf.BQMF)
 		if is {
 			b = must(b.Updated(t.Context(), x))(t)
@@ -142,11 +123,8 @@ func TestImputeKept(t *testing.T) {
 // of samples better than means, intervals as often as they say; one value a sample is not hidden.
 func TestImputeKeptChecks(t *testing.T) {
 	keptModels(t)
-	var o imputeObject
 	said, _ := quiet(t, 0, "impute -json -checks 10 -model m.bqmf new.csv -o full.csv")
-	if err := json.Unmarshal([]byte(said), &o); err != nil {
-		t.Fatal(err)
-	}
+	o := decoded[imputeObject](t, said)
 	if o.Model != "m.bqmf" || o.Checked < 150 || o.Checked > 400 || *o.Less < 0.3 ||
 		math.Abs(*o.IntervalHeld-0.9) > 0.07 || len(o.Features) != 20 {
 		t.Errorf("%s", said)
@@ -203,12 +181,7 @@ func TestScoreBySample(t *testing.T) {
 	writeTable(t, "odd.csv", given)
 	for _, path := range []string{"m.bqmf", "m.nmf", "m.qmf", "m.qmfq", "m.log"} {
 		m := keptModel(t, path)
-		x := given.Clone()
-		if m.Log1p {
-			for i, v := range x.Data {
-				x.Data[i] = math.Log1p(v)
-			}
-		}
+		x := m.asFitted(given)
 		scores := must(m.Scores(t.Context(), x))(t)
 		out, _ := quiet(t, 0, "score -by-sample "+path+" odd.csv")
 		c := csv.NewReader(strings.NewReader(out))
@@ -233,11 +206,8 @@ func TestScoreBySample(t *testing.T) {
 		if first := lines[1]; first[0] != "p8" || !strings.HasPrefix(first[3], "f5 ") {
 			t.Errorf("%s: first is %q, for %q", path, first[0], first[3])
 		}
-		var o oddObject
 		told, _ := quiet(t, 0, "score -by-sample -json "+path+" odd.csv")
-		if err := json.Unmarshal([]byte(told), &o); err != nil {
-			t.Fatal(err)
-		}
+		o := decoded[oddObject](t, told)
 		predicted, _ := m.Predict(t.Context(), x)
 		why := o.Samples[0].Causes[0]
 		if why.Expected != predicted.At(4, 7) || why.Value != x.At(4, 7) ||

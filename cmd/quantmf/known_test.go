@@ -4,7 +4,6 @@ package main
 // these.
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -55,10 +54,7 @@ func TestKnown(t *testing.T) {
 		}
 	}
 	out, _ := quiet(t, 0, "inspect -json m.qmf x.tsv"+flags)
-	var o modelObject
-	if err := json.Unmarshal([]byte(out), &o); err != nil {
-		t.Fatal(err)
-	}
+	o := decoded[modelObject](t, out)
 	if len(o.Tests) != 6 || len(o.Sets) != 4 || o.Tests[2].Kind != "survival" ||
 		*o.Tests[2].Low > *o.Tests[2].Effect {
 		t.Errorf("%+v, %+v", o.Tests, o.Sets)

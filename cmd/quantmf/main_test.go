@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -266,23 +265,19 @@ func TestProgress(t *testing.T) {
 		t.Fatalf("%d lines", len(lines))
 	}
 	for i, l := range lines[:3] {
-		var p struct {
+		p := decoded[struct {
 			Model         string
 			Epoch, Epochs int
 			Loss          float64
 			Rate          float64 `json:"rows_per_second"`
 			Left          float64 `json:"seconds_left"`
-		}
-		if err := json.Unmarshal([]byte(l), &p); err != nil || p.Model != "QMF" || p.Epoch != i+1 ||
-			p.Epochs != 3 || p.Loss <= 0 || p.Rate <= 0 || (p.Left == 0) != (i == 2) {
-			t.Errorf("%v: %s", err, l)
+		}](t, l)
+		if p.Model != "QMF" || p.Epoch != i+1 || p.Epochs != 3 || p.Loss <= 0 || p.Rate <= 0 ||
+			(p.Left == 0) != (i == 2) {
+			t.Error(l)
 		}
 	}
-	var last struct{ Summary string }
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil ||
-		!strings.Contains(last.Summary, "Matrix") {
-		t.Errorf("%v: %s", err, lines[len(lines)-1])
-	}
+	has(t, decoded[struct{ Summary string }](t, lines[len(lines)-1]).Summary, "Matrix")
 
 	_, _, _, errOut = runWith(t, "", "fit -k 2 -epochs 3 -progress none matrix.tsv")
 	if !strings.HasPrefix(errOut, "Matrix") {
@@ -342,7 +337,7 @@ func (w *interrupting) Write(b []byte) (int, error) {
 func TestInterrupt(t *testing.T) {
 	canInterrupt(t)
 	dir := folder(t)
-	ok(t, os.WriteFile("U.tsv", []byte("of before"), 0o666))
+	writeText(t, "U.tsv", "of before")
 	w := interrupting{model: "QMF"}
 	code := run("fit -method qmf -k 2 -epochs 200000 -progress json -u U.tsv -report r.html matrix.tsv", nil,
 		io.Discard, &w)
@@ -356,7 +351,7 @@ func TestInterrupt(t *testing.T) {
 	if got := files(t, dir); got != "U.tsv" {
 		t.Errorf("files: %s", got)
 	}
-	if b, _ := os.ReadFile("U.tsv"); string(b) != "of before" {
+	if textOf(t, "U.tsv") != "of before" {
 		t.Errorf("U.tsv was changed")
 	}
 }
@@ -370,7 +365,7 @@ func TestCompare(t *testing.T) {
 	if code != 0 || strings.Contains(said, "the model has not seen") || strings.Contains(said, "hidden") {
 		t.Error(said)
 	}
-	alone, _ := os.ReadFile("m.qmf")
+	alone := textOf(t, "m.qmf")
 	var out bytes.Buffer
 	w := interrupting{model: "QMF, NMF without hidden values", sign: `"done":0.05`}
 	code = run(line+" -force -checkpoint state -report r.html", nil, &out, &w)
@@ -378,9 +373,8 @@ func TestCompare(t *testing.T) {
 		"fits, without hidden values: these are left out, all else is done\n") {
 		t.Errorf("exit code %d: %s", code, w.String())
 	}
-	left, _ := os.ReadFile("m.qmf")
-	if files(t, dir) != "m.qmf r.html state" || out.String() != want || len(alone) == 0 ||
-		!bytes.Equal(left, alone) || strings.Count(w.String(), `"summary"`) != 1 {
+	if files(t, dir) != "m.qmf r.html state" || out.String() != want || textOf(t, "m.qmf") != alone ||
+		strings.Count(w.String(), `"summary"`) != 1 {
 		t.Errorf("files: %s; %s", files(t, dir), w.String())
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -80,8 +79,7 @@ func TestMannerSaid(t *testing.T) {
 		given := lacking(whole, lacks)
 		writeTable(t, "x.csv", given)
 		out, said := quiet(t, 0, "impute x.csv -o full.csv -json -interval 0.9 -checks 1")
-		var o imputeObject
-		ok(t, json.Unmarshal([]byte(out), &o))
+		o := decoded[imputeObject](t, out)
 		if o.Hidden != manner.String() || !strings.Contains(said, "did not see"+manner.words()+"\n") {
 			t.Errorf("%v: hidden %q, %s", manner, o.Hidden, said)
 		}

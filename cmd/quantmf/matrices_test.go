@@ -5,7 +5,6 @@ package main
 // the test of the page in the browser reads it, too.
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,16 +19,14 @@ func TestMatrices(t *testing.T) {
 		t.Skip("makes hundreds of fits")
 	}
 	folder := must(filepath.Abs("../../testdata"))(t)
-	text := must(os.ReadFile(filepath.Join(folder, "matrices.json")))(t)
-	var truth struct {
+	truth := decoded[struct {
 		Words    map[string]string
 		Matrices []struct {
 			Name, Odd string
 			Method    map[string]string // by k; "" where it may be any
 			Says      []string          // of the words
 		}
-	}
-	ok(t, json.Unmarshal(text, &truth))
+	}](t, textOf(t, filepath.Join(folder, "matrices.json")))
 	t.Chdir(t.TempDir())
 	for i, m := range truth.Matrices {
 		long := os.Getenv("QUANTMF_LONG") != ""
@@ -44,8 +41,7 @@ func TestMatrices(t *testing.T) {
 				_, said := quiet(t, 0, "fit -progress none -report page.html -o m.qmf -k "+k+" "+
 					filepath.Join(folder, "matrices", m.Name+".tsv.gz"))
 				told, _ := quiet(t, 0, "inspect m.qmf")
-				b, _ := os.ReadFile("page.html")
-				page := string(b)
+				page := textOf(t, "page.html")
 				took := "\nMethod        " + strings.ToUpper(method) // "; " follows where it may be chance
 				if method != "" && !strings.Contains(said, took+", ") && !strings.Contains(said, took+"; ") {
 					t.Errorf("-k %s: the method is not %s: %s", k, method, said)

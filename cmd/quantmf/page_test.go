@@ -31,8 +31,8 @@ func TestGroups(t *testing.T) {
 			t.Errorf("-progress json: %s", line)
 		}
 	}
-	two, _ := os.ReadFile("page.html")
-	if one != string(two) || !strings.Contains(one, "<title>odd: 5 samples</title>") ||
+	two := textOf(t, "page.html")
+	if one != two || !strings.Contains(one, "<title>odd: 5 samples</title>") ||
 		!strings.Contains(one, "samples by kind") {
 		t.Error("the page of the model is not that of the fit, or has no groups")
 	}
@@ -153,7 +153,7 @@ func TestBentScalesAsOnThePage(t *testing.T) {
 	_, said := quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 8 -shrinkage 0 -o m.qmf "+
 		"-report page.html sparse.tsv")
 	told, _ := quiet(t, 0, "inspect m.qmf sparse.tsv")
-	page, _ := os.ReadFile("page.html")
+	page := textOf(t, "page.html")
 	line := regexp.MustCompile(`(?m)^Bent scales +(.*) \(0 is`)
 	names := line.FindStringSubmatch(said)
 	if names == nil || !strings.Contains(told, names[0]) {
@@ -165,7 +165,7 @@ func TestBentScalesAsOnThePage(t *testing.T) {
 		if name == "g0" || name == "g1" || name == "g2" {
 			t.Errorf("%s is nearly always 0, and named first: %s", name, names[1])
 		}
-		here := strings.Index(string(page), "<h3>"+name+"</h3>")
+		here := strings.Index(page, "<h3>"+name+"</h3>")
 		if here <= at {
 			t.Errorf("%s is not in its place on the page", name)
 		}

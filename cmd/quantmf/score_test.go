@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,15 +49,8 @@ func TestScore(t *testing.T) {
 	}
 	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 -missing -log1p matrix.tsv -o holes.qmf")
 	for _, model := range []string{"nmf.qmf", "qmf.qmf", "qmfq.qmf", "bqmf.qmf", "holes.qmf"} {
-		data := must(os.ReadFile(model))(t)
-		m := must(unmarshal(data))(t)
-		x := quantmf.NewMat(y.Rows, y.Cols)
-		for i, v := range y.Data {
-			if x.Data[i] = v; m.Log1p {
-				x.Data[i] = math.Log1p(v)
-			}
-		}
-		want := must(m.Score(t.Context(), x))(t)
+		m := keptModel(t, model)
+		want := must(m.Score(t.Context(), m.asFitted(y)))(t)
 		parts := ""
 		for i, c := range []struct{ from, end string }{{"y.tsv", ".tsv"}, {"y.mtx", ".npy"},
 			{"y.tsv", ".csv.gz"}} {
@@ -119,7 +111,7 @@ func TestFitByRows(t *testing.T) {
 	quiet(t, 0, args+"want.tsv last.npy")
 	says(t, 0, args+"got.tsv -max-memory 16.8MB x.npy",
 		`1 feature without any value left out: "f1"`)
-	if want := must(os.ReadFile("want.tsv"))(t); string(must(os.ReadFile("got.tsv"))(t)) != string(want) {
+	if textOf(t, "got.tsv") != textOf(t, "want.tsv") {
 		t.Error("another V")
 	}
 }
@@ -138,9 +130,7 @@ func TestScoreByRows(t *testing.T) {
 	few.Cols = 50
 	writeTable(t, "few.npy", few)
 	quiet(t, 0, "fit -compare none -method nmf -k 2 -epochs 3 few.npy -o m")
-	data := must(os.ReadFile("m"))(t)
-	m := must(unmarshal(data))(t)
-	want := must(m.Score(t.Context(), x))(t)
+	want := must(keptModel(t, "m").Score(t.Context(), x))(t)
 	parts := ""
 	for i := range 8 {
 		quiet(t, 0, fmt.Sprintf("transform -max-memory 16MB -block %d/8 m x.npy -o V%d.npy", i,

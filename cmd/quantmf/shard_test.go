@@ -47,15 +47,8 @@ func wide() string {
 // numbersOf is a model file without what the command keeps beside the numbers of the package.
 func numbersOf(t *testing.T, path string) []byte {
 	t.Helper()
-	data := must(os.ReadFile(path))(t)
-	m, err := quantmf.UnmarshalModel(data)
-	if err == nil {
-		data, err = m.MarshalBinary()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	m := must(quantmf.UnmarshalModel([]byte(textOf(t, path))))(t)
+	return must(m.MarshalBinary())(t)
 }
 
 // TestShard: the model of a fit in shards is that of fit, with the names; and the command that it names makes
@@ -140,7 +133,7 @@ func TestShardParts(t *testing.T) {
 		func(b []byte) []byte { return b[:len(b)-9] },
 		func(b []byte) []byte { b[len(b)/3] ^= 1; return b },
 		func(b []byte) []byte { return append(b, b...) },
-		func([]byte) []byte { b, _ := os.ReadFile(filepath.Join("D", "part-000000-0000")); return b },
+		func([]byte) []byte { return []byte(textOf(t, "D/part-000000-0000")) },
 	} {
 		quiet(t, 0, "shard step -shard 1 D")
 		whole := must(os.ReadFile(part))(t)
@@ -290,12 +283,12 @@ func TestShardScripts(t *testing.T) {
 	quiet(t, 0, "shard finish rounds -o rounds.model")
 	// An array job of as many tasks as shards and one more. The matrix has six runs, so slurm.sh has fewer
 	// shards here.
-	text := must(os.ReadFile(filepath.Join(docs, "slurm.sh")))(t)
+	text := textOf(t, filepath.Join(docs, "slurm.sh"))
 	array := regexp.MustCompile(`--array=0-8\n(?s:.*)work.sh fit 8 `)
-	if !array.Match(text) {
+	if !array.MatchString(text) {
 		t.Fatal("slurm.sh has another array")
 	}
-	writeText(t, "slurm.sh", strings.Replace(string(text), "fit 8", "fit 2", 1))
+	writeText(t, "slurm.sh", strings.Replace(text, "fit 8", "fit 2", 1))
 	os.Symlink(filepath.Join(docs, "work.sh"), "work.sh")
 	quiet(t, 0, plan+"fit -shards 2")
 	var all sync.WaitGroup

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 )
@@ -67,7 +66,7 @@ func TestFarSamples(t *testing.T) {
 	writeText(t, "x.tsv", s.String())
 	_, said := quiet(t, 0, "fit -progress none -method qmf -compare none -k 4 -report page.html x.tsv")
 	has(t, said, "Bent scales   none")
-	page := string(must(os.ReadFile("page.html"))(t))
+	page := textOf(t, "page.html")
 	has(t, page, "10 times the mean of a component", "half or more of the amount in a single sample",
 		`&#34;s61&#34;`)
 }
