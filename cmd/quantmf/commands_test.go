@@ -39,11 +39,16 @@ func has(t *testing.T, text string, wants ...string) {
 	}
 }
 
-// quiet runs the program where a test stands, and wants an exit code.
+// quiet runs the program where a test stands, and wants an exit code. fed does with a standard input.
 func quiet(t *testing.T, want int, line string) (out, errOut string) {
 	t.Helper()
+	return fed(t, want, "", line)
+}
+
+func fed(t *testing.T, want int, stdin, line string) (out, errOut string) {
+	t.Helper()
 	var o, e bytes.Buffer
-	if code := run(line, strings.NewReader(""), &o, &e); code != want {
+	if code := run(line, strings.NewReader(stdin), &o, &e); code != want {
 		t.Fatalf("quantmf %s: exit code %d, want %d: %s", line, code, want, e.String())
 	}
 	return o.String(), e.String()
@@ -358,9 +363,8 @@ func TestConvert(t *testing.T) {
 		g.X.At(1, 2) != w.X.At(1, 2) || g.Features[1] != "f2" {
 		t.Errorf("%v, %v", g.X, g.Features)
 	}
-	_, code, out, _ := runWith(t, "1,2\n3,4\n", "convert - -")
-	if code != 0 || out != "feature\ts1\ts2\nf1\t1\t2\nf2\t3\t4\n" {
-		t.Errorf("%d: %q", code, out)
+	if out, _ := fed(t, 0, "1,2\n3,4\n", "convert - -"); out != "feature\ts1\ts2\nf1\t1\t2\nf2\t3\t4\n" {
+		t.Errorf("%q", out)
 	}
 }
 

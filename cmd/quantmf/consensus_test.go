@@ -4,16 +4,15 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/cli"
 )
 
 // A consensus prints a line for each number of components, and keeps the last, whose file says how stable
 // each component is, and how well such a fit predicts unseen values: first of all on the page.
 func TestConsensus(t *testing.T) {
-	_, code, out, said := runWith(t, small(),
-		"consensus -k 2,3 -seeds 4 -o m.nmf -report r.html -plot p.svg -")
-	if code != 0 {
-		t.Fatalf("exit %d: %s", code, said)
-	}
+	t.Chdir(t.TempDir())
+	out, said := fed(t, 0, small(), "consensus -k 2,3 -seeds 4 -o m.nmf -report r.html -plot p.svg -")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if len(lines) != 3 || !strings.HasPrefix(lines[1], "2\t") || !strings.HasPrefix(lines[2], "3\t") {
 		t.Errorf("printed %q", out)
@@ -24,10 +23,10 @@ func TestConsensus(t *testing.T) {
 		"p.svg":  {"stability", "predicted"}, "m.nmf": {"stability\t", "unseen\t"}} {
 		has(t, textOf(t, name), wants...)
 	}
-	_, code, out, said = runWith(t, small(), "consensus -k 2 -seeds 3 -json -")
+	out, _ = fed(t, 0, small(), "consensus -k 2 -seeds 3 -json -")
 	got := decoded[[]agreement](t, out)
-	if code != 0 || len(got) != 1 {
-		t.Fatalf("exit %d: %s %s", code, out, said)
+	if len(got) != 1 {
+		t.Fatal(out)
 	}
 	if a := got[0]; a.K != 2 || len(a.EachOf) != 2 || len(a.LossesOfAll) != 3 || a.Of != 6 || a.Loss <= 0 ||
 		a.Predicted == nil ||
@@ -37,19 +36,22 @@ func TestConsensus(t *testing.T) {
 }
 
 func TestConsensusErrors(t *testing.T) {
-	for want, args := range map[string]string{
-		"-seeds 1":                "-seeds 1 -",
-		"not whole numbers":       "-k 2-4 -",
-		"standard output":         "-k 2 -o - -",
-		"-q":                      "-k 2 -q q.tsv -",
-		"must be from 2":          "-k 2 -seeds 2000 -",
-		"allow more":              "-k 2 -max-memory 1MB -",
-		"or seeds, or allow more": "-k 6 -seeds 900 -max-memory 200MB -",
-		"no such file":            "-k 2 nothing.tsv",
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"-seeds 1 -", cli.Usage, "-seeds 1"},
+		{"-k 2-4 -", cli.Usage, "not whole numbers"},
+		{"-k 2 -o - -", cli.Usage, "standard output"},
+		{"-k 2 -q q.tsv -", cli.Usage, "-q"},
+		{"-k 2 -seeds 2000 -", cli.Usage, "must be from 2"},
+		{"-k 2 -max-memory 1MB -", cli.BadInput, "allow more"},
+		{"-k 6 -seeds 900 -max-memory 200MB -", cli.BadInput, "or seeds, or allow more"},
+		{"-k 2 nothing.tsv", cli.BadInput, "no such file"},
 	} {
-		if _, code, _, said := runWith(t, small(), "consensus "+args); code == 0 ||
-			!strings.Contains(said, want) {
-			t.Errorf("%s: exit %d, %s", want, code, said)
-		}
+		_, said := fed(t, c.code, small(), "consensus "+c.args)
+		has(t, said, c.says)
 	}
 }

@@ -106,7 +106,7 @@ func TestSum(t *testing.T) {
 			t.Error(args)
 		}
 	}
-	_, _, page, _ = runWith(t, small(), "fit -method qmf -compare none -k 2 -epochs 1 -report - -")
+	page, _ = fed(t, 0, small(), "fit -method qmf -compare none -k 2 -epochs 1 -report - -")
 	if page == "" || strings.Contains(page, "SHA-256") {
 		t.Error("of standard input")
 	}
