@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,12 +30,21 @@ func says(t *testing.T, code int, line string, wants ...string) {
 	has(t, e, wants...)
 }
 
-// has reports what a text lacks.
+// has reports what a text lacks, lacks what it has.
 func has(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %.3000s", want, text)
+		}
+	}
+}
+
+func lacks(t *testing.T, text string, unwanted ...string) {
+	t.Helper()
+	for _, words := range unwanted {
+		if strings.Contains(text, words) {
+			t.Errorf("%q is in %.3000s", words, text)
 		}
 	}
 }
@@ -137,9 +147,8 @@ func TestInspect(t *testing.T) {
 			t.Errorf("%s: bent scales: %v", method, bent)
 		}
 		alone, _ := quiet(t, 0, "inspect "+file)
-		if strings.Contains(alone, "features g") || !strings.Contains(alone, "samples  ") {
-			t.Errorf("%s: without a matrix: %s", method, alone)
-		}
+		has(t, alone, "samples  ")
+		lacks(t, alone, "features g")
 		text, _ := quiet(t, 0, "inspect "+file+" matrix.tsv -json")
 		o := decoded[modelObject](t, text)
 		goodness, _ := m.Goodness(in.X)
@@ -325,9 +334,7 @@ func TestMissingValues(t *testing.T) {
 		quiet(t, 0, "inspect m.qmf holes.tsv")
 		page := regexp.MustCompile(`base64,[^"]*`).ReplaceAllString(textOf(t, "r.html"), "")
 		has(t, page, ">missing</text>", "3 values are missing, 2.38 % of the table")
-		if strings.Contains(page, "NaN") {
-			t.Errorf("%s: the page", method)
-		}
+		lacks(t, page, "NaN")
 	}
 	out, _ := quiet(t, 0, "rank -missing -k 1,2 -repeats 2 -epochs 3 holes.tsv")
 	shape := regexp.MustCompile(`^k\tmean\tstderr\tworse\tworse_stderr\n` +
@@ -355,9 +362,8 @@ func TestConvert(t *testing.T) {
 	says(t, 0, "convert "+from+" f.mtx", "warning: f.mtx: mtx has no names, so those of the features and "+
 		"samples are left out: npz keeps them\n")
 	// there were none
-	if _, said := quiet(t, 0, "convert f.mtx g.npy.gz"); strings.Contains(said, "names of the") {
-		t.Error(said)
-	}
+	_, said := quiet(t, 0, "convert f.mtx g.npy.gz")
+	lacks(t, said, "names of the")
 	g := read(t, "g.npy.gz")
 	if w := read(t, "in.tsv"); g.X.At(0, 1) != -1.5 || !math.IsNaN(g.X.At(1, 0)) ||
 		g.X.At(1, 2) != w.X.At(1, 2) || g.Features[1] != "f2" {
@@ -375,25 +381,18 @@ func TestTransformBlocks(t *testing.T) {
 	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 matrix.tsv -o m")
 	quiet(t, 0, "transform m matrix.tsv -o V.tsv")
 	want := read(t, "V.tsv")
-	from := 0
+	var names []string
+	v := quantmf.NewMat(want.X.Rows, want.X.Cols)
 	for i := range 3 {
 		quiet(t, 0, fmt.Sprintf("transform m matrix.tsv -o part.tsv -block %d/3", i))
 		part := read(t, "part.tsv")
-		for j, name := range part.Samples {
-			if name != want.Samples[from+j] {
-				t.Errorf("block %d: sample %s, want %s", i, name, want.Samples[from+j])
-			}
-			for c := range want.X.Rows {
-				if math.Float64bits(part.X.At(c, j)) != math.Float64bits(want.X.At(c, from+j)) {
-					t.Errorf("sample %s: component %d is %v, want %v", name, c, part.X.At(c, j),
-						want.X.At(c, from+j))
-				}
-			}
+		for c := range v.Rows {
+			copy(v.Row(c)[len(names):], part.X.Row(c))
 		}
-		from += len(part.Samples)
+		names = append(names, part.Samples...)
 	}
-	if from != len(want.Samples) {
-		t.Errorf("the blocks have %d samples, want %d", from, len(want.Samples))
+	if !slices.Equal(names, want.Samples) || !same(v, want.X) {
+		t.Errorf("the blocks have %v of samples %v, want %v of %v", v, names, want.X, want.Samples)
 	}
 	for _, block := range []string{"3/3", "-1/3", "1", "x/2", "0/0", "0/99999",
 		"900000000000000000/9000000000000000000"} {
@@ -599,23 +598,18 @@ func TestNamesTwice(t *testing.T) {
 // TestBentScales: the summary names the features that are bent, the most bent first,
 // five at most, and counts them; none of those that are nearly straight.
 func TestBentScales(t *testing.T) {
-	bend := []float64{0.01, 0.2, 0.0499, 0.05, 0.9, 0}
-	m := &model{bend: func() []float64 { return bend },
-		Names: cli.Names{Features: []string{"a", "b", "c", "d", "e", "f"}}}
-	want := "e 0.90, b 0.20, d 0.05 (0 is a straight line, 1 far from any; 3 of 6 features have 0.05 or more)"
-	if got, err := m.bentScales(quantmf.Mat{}, nil); err != nil || got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	bend = []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.4}
-	want = "e 0.90, d 0.80, c 0.70, b 0.60, a 0.50 (0 is a straight line, 1 far from any; 6 of 6 " +
-		"features have 0.05 or more)"
-	if got, err := m.bentScales(quantmf.Mat{}, nil); err != nil || got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	bend = []float64{0.01, 0, 0.049, 0, 0, 0}
-	want = "none: every feature kept its scale, nearly"
-	if got, err := m.bentScales(quantmf.Mat{}, nil); err != nil || got != want {
-		t.Errorf("%s, want %s", got, want)
+	for want, bend := range map[string][]float64{
+		"e 0.90, b 0.20, d 0.05 (0 is a straight line, 1 far from any; 3 of 6 features have 0.05 or more)": {
+			0.01, 0.2, 0.0499, 0.05, 0.9, 0},
+		"e 0.90, d 0.80, c 0.70, b 0.60, a 0.50 (0 is a straight line, 1 far from any; 6 of 6 features " +
+			"have 0.05 or more)": {0.5, 0.6, 0.7, 0.8, 0.9, 0.4},
+		"none: every feature kept its scale, nearly": {0.01, 0, 0.049, 0, 0, 0},
+	} {
+		m := &model{bend: func() []float64 { return bend },
+			Names: cli.Names{Features: []string{"a", "b", "c", "d", "e", "f"}}}
+		if got, err := m.bentScales(quantmf.Mat{}, nil); err != nil || got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 
@@ -634,11 +628,8 @@ func TestLoss(t *testing.T) {
 	for _, method := range []string{"qmf", "qmfq"} {
 		_, said := quiet(t, 0, "fit -method "+method+
 			" -loss frobenius -k 2 -epochs 4 -o m.qmf -report r.html ratios.tsv")
-		has(t, said, "the mean half squared difference of values")
-		if !strings.Contains(said, "that the model has not seen") ||
-			strings.Contains(said, "an NMF of as many") {
-			t.Errorf("compared with an NMF: %s", said)
-		}
+		has(t, said, "the mean half squared difference of values", "that the model has not seen")
+		lacks(t, said, "an NMF of as many")
 		m := must(table.Read(strings.NewReader(s.String()), "ratios.tsv", table.Options{Negative: true}))(t)
 		want := must(settings.Fit(context.Background(), method, m.X, 2, quantmf.WithEpochs(4),
 			quantmf.WithLoss(quantmf.Frobenius)))(t)
@@ -648,10 +639,8 @@ func TestLoss(t *testing.T) {
 			t.Errorf("%s: another model than the package's", method)
 		}
 		quiet(t, 0, "transform -o v.tsv m.qmf ratios.tsv")
-		if out, _ := quiet(t, 0, "inspect m.qmf ratios.tsv"); !strings.Contains(out,
-			"-loss frobenius") {
-			t.Errorf("the loss is not told of: %s", out)
-		}
+		out, _ := quiet(t, 0, "inspect m.qmf ratios.tsv")
+		has(t, out, "-loss frobenius")
 	}
 	if out, _ := quiet(t, 0,
 		"rank -loss frobenius -k 1,2 -epochs 2 -repeats 1 ratios.tsv"); strings.Count(out, "\n") < 2 {

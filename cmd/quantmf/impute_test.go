@@ -115,11 +115,9 @@ func TestImpute(t *testing.T) {
 	if share := held / count; math.Abs(share-0.8) > 0.08 { // three standard errors
 		t.Errorf("80 %% intervals hold %.3f of %g", share, count)
 	}
-	if !strings.Contains(said, fmt.Sprintf("Filled        %.0f values", count)) ||
-		strings.Contains(said, "Check ") ||
-		!strings.Contains(said, "Written       full.lower.csv.gz (the lower ends of the 80 % intervals)") {
-		t.Error(said)
-	}
+	has(t, said, fmt.Sprintf("Filled        %.0f values", count),
+		"Written       full.lower.csv.gz (the lower ends of the 80 % intervals)")
+	lacks(t, said, "Check ")
 	quiet(t, 0, "impute holes.csv -value median -o middle.npy -checks 0")
 	middle, median := read(t, "middle.npy"), m.Median()
 	keep(median, given)
@@ -386,14 +384,9 @@ func TestImputeSays(t *testing.T) {
 			"Written       y.tsv (the matrix, filled in)",
 			"Written       y.upper.tsv (the upper ends of the 80 % intervals)", "Written       "+listed+
 				" (how well each feature is predicted)")
-		if strings.Contains(said, "too small to check") { // 0.05 off, and chance alone may be 0.13
-			t.Error(said)
-		}
+		lacks(t, said, "too small to check") // 0.05 off, and chance alone may be 0.13
 		r.all.held = n * (0.8 - 0.06 - 2*math.Sqrt(0.8*0.2/n))
-		if said := r.summary(75); !strings.Contains(said,
-			"the table is too small to check its intervals") {
-			t.Error(said)
-		}
+		has(t, r.summary(75), "the table is too small to check its intervals")
 		out := &cli.Outputs{}
 		ok(t, out.Open(nil, f.files()...))
 		ok(t, r.write(out))
@@ -423,10 +416,8 @@ func TestImputeSays(t *testing.T) {
 		has(t, r.summary(75), "Model         BQMF of 3 components, kept in m.bqmf")
 		r.kept = ""
 		r.all = feature{}
-		if said := r.summary(75); !strings.Contains(said,
-			"Check         no value could be hidden: every row and column must keep two values\nTime ") {
-			t.Error(said)
-		}
+		has(t, r.summary(75),
+			"Check         no value could be hidden: every row and column must keep two values\nTime ")
 	}
 }
 
@@ -539,9 +530,8 @@ func TestImputeUsage(t *testing.T) {
 	}
 	writeTable(t, "noise.tsv", noise)
 	text, said := quiet(t, 0, "impute noise.tsv -o f.tsv -json")
-	if !strings.Contains(said, "Filled        0 values") || strings.Contains(said, "unsure; not better: ;") {
-		t.Error(said)
-	}
+	has(t, said, "Filled        0 values")
+	lacks(t, said, "unsure; not better: ;")
 	if o := decoded[imputeObject](t, text); math.Abs(*o.Less) > 0.1 {
 		t.Errorf("noise is predicted: %v", *o.Less)
 	}

@@ -174,10 +174,7 @@ func TestReadingFlags(t *testing.T) {
 	writeText(t, "odd.txt", strings.ReplaceAll(small(), "\t", "|"))
 	quiet(t, 0, "fit -k 2 -epochs 2 -sep | -names 1,2 -o m.qmf odd.txt")
 	out, _ := quiet(t, 0, "inspect m.qmf")
-	if !strings.Contains(out, "-names 1,2 -sep '|' -method auto") ||
-		!strings.Contains(out, "14 features × 8 samples") {
-		t.Error(out)
-	}
+	has(t, out, "-names 1,2 -sep '|' -method auto", "14 features × 8 samples")
 	quiet(t, 0, "rank -k 1 -repeats 1 -epochs 1 -sep | odd.txt")
 }
 
@@ -205,9 +202,7 @@ func TestControlCharacters(t *testing.T) {
 		_, e := quiet(t, 0, "convert \x1b]0;x\x07.tsv v.npy -progress plain")
 		all += e
 	}
-	if strings.ContainsAny(all, "\x1b\x07\u202e") {
-		t.Errorf("%q", all)
-	}
+	lacks(t, all, "\x1b", "\x07", "\u202e")
 	has(t, all, `\x1b[2J\ag3`)
 	out, _ := quiet(t, 0, "inspect -json m.qmf")
 	if name := decoded[modelObject](t, out).Features[3].Name; name != "\x1b[2J\x07g3" {
@@ -219,15 +214,10 @@ func TestControlCharacters(t *testing.T) {
 func TestRemarks(t *testing.T) {
 	in := "gene\ta\tb\tb\nzero\t0\t0\t0\none\t1\t1\t1\nholes\tNA\t2\t2\ng\t1\t2\t3\n"
 	_, e := fed(t, 0, in, "convert - -")
-	for _, want := range []string{
-		`stdin: 4 features × 3 samples; tab-separated, features named by column 1 ("gene"), samples ` +
-			`by line 1`,
-		`warning: stdin: 1 name stands more than once among those of samples: "b"`,
-		`warning: stdin: 1 feature is 0 in all samples: "zero"`,
-		`warning: stdin: 2 features are the same in all samples: "one", "holes"`,
-	} {
-		has(t, e, want+"\n")
-	}
+	has(t, e, `stdin: 4 features × 3 samples; tab-separated, features named by column 1 ("gene"), samples `+
+		"by line 1\n", `warning: stdin: 1 name stands more than once among those of samples: "b"`+"\n",
+		`warning: stdin: 1 feature is 0 in all samples: "zero"`+"\n",
+		`warning: stdin: 2 features are the same in all samples: "one", "holes"`+"\n")
 }
 
 // TestConvertIsBounded: a few bytes do not make gigabytes.

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/samebits"
-	"github.com/quantmf/quantmf/internal/table"
 )
 
 // toEnd makes the steps of all shards of a plan, round after round.
@@ -34,11 +33,7 @@ func TestSame(t *testing.T) {
 			if os.Getenv("QUANTMF_LONG") == "" && i != 2-a%2 {
 				continue
 			}
-			file := must(os.Create(name))(t)
-			d, n := f.X.Rows, f.X.Cols
-			ok(t, table.Write(file, name, "feature", table.Numbered("f", d), table.Numbered("s", n),
-				f.X))
-			ok(t, file.Close())
+			writeTable(t, name, f.X)
 			quiet(t, 0, "fit -compare none -o model "+name+flags+strings.Join(f.OneMachineFlags, " "))
 			check("quantmf fit " + name)
 			if i == 0 {
