@@ -31,9 +31,6 @@ func (c Call) Blob(name string, told func(bytes int64)) *Blob {
 	return &Blob{ctx: c.Ctx, of: v, size: int64(v.Get("size").Float()), told: told}
 }
 
-// Size returns the length of the Blob in bytes.
-func (b *Blob) Size() int64 { return b.size }
-
 func (b *Blob) Read(p []byte) (int, error) {
 	if len(b.ahead) == 0 {
 		if b.at >= b.size {

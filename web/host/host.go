@@ -96,9 +96,8 @@ func (c Call) Progress(phase string, done float64, epoch, epochs int, loss float
 	host.Call("progress", c.ID, phase, done, epoch, epochs, loss)
 }
 
-// Matrix returns the argument of this name as a matrix, and Numbers as a list of numbers.
+// Matrix returns the argument of this name as a matrix, Bytes as bytes, and Texts as a list of texts.
 func (c Call) Matrix(name string) quantmf.Mat { return Matrix(c.Args.Get(name)) }
-func (c Call) Numbers(name string) []float64  { return Numbers(c.Args.Get(name)) }
 func (c Call) Bytes(name string) []byte       { return Bytes(c.Args.Get(name)) }
 func (c Call) Texts(name string) []string     { return TextsOf(c.Args.Get(name)) }
 
@@ -110,13 +109,15 @@ func Matrix(v js.Value) quantmf.Mat {
 	return m
 }
 
-// Numbers copies the bytes of a Float64Array. It returns nil where there are none.
+// Numbers copies a Float64Array, or the bytes of one. It returns nil where there are none.
 func Numbers(v js.Value) []float64 {
 	if v.IsUndefined() || v.IsNull() {
 		return nil
 	}
-	x := make([]float64, v.Get("byteLength").Int()/8)
-	js.CopyBytesToGo(bytesOf(x), v)
+	size := v.Get("byteLength")
+	x := make([]float64, size.Int()/8)
+	bytes := js.Global().Get("Uint8Array").New(v.Get("buffer"), v.Get("byteOffset"), size)
+	js.CopyBytesToGo(bytesOf(x), bytes)
 	return x
 }
 

@@ -216,55 +216,45 @@ func trace(steps []step, from []int) string {
 // TestJumps: every function of a program goes on from every number as before.
 func TestJumps(t *testing.T) {
 	module, _ := built(t)
-	functions, changed := 0, 0
-	for rest := module[len(magic):]; len(rest) > 0; {
-		size, n := binary.Uvarint(rest[1:])
-		content := rest[1+n : 1+n+int(size)]
-		if rest[0] == codeSection {
-			_, at := binary.Uvarint(content)
-			for at < len(content) {
-				size, n := binary.Uvarint(content[at:])
-				body := content[at+n:][:size]
-				at += n + int(size)
-				functions++
-				groups, from := binary.Uvarint(body)
-				for range groups {
-					_, n := binary.Uvarint(body[from:])
-					from += n + 1
-				}
-				var code []instruction
-				for from < len(body) {
-					i, n := read(body[from:])
-					if n == 0 {
-						t.Fatalf("function %d: no instruction at %d", functions, from)
-					}
-					// Go's linker writes some numbers longer than they need be.
-					if again, m := read(i.append(nil)); !reflect.DeepEqual(again, i) || m > n {
-						t.Fatalf("%x is written as %x", body[from:from+n], i.append(nil))
-					}
-					from += n
-					code = append(code, i)
-				}
-				f, ok := placesOf(code)
-				if !ok {
-					continue
-				}
-				after, ok := f.jumps(code)
-				if !ok {
-					continue
-				}
-				changed++
-				steps, numbers := plain(code)
-				newSteps, newNumbers := plain(after)
-				if len(newNumbers) != len(numbers) {
-					t.Fatalf("function %d: %d numbers, want %d", functions, len(newNumbers), len(numbers))
-				}
-				if got, want := trace(newSteps, newNumbers), trace(steps, numbers); got != want {
-					t.Fatalf("function %d:\n%s, want\n%s", functions, got, want)
-				}
-			}
+	_, _, section, err := sectionsOf(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies, err := bodiesOf(section.content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions, changed := len(bodies), 0
+	for function, body := range bodies {
+		locals, code, err := parsed(body)
+		if err != nil {
+			t.Fatalf("function %d: %v", function, err)
 		}
-		rest = rest[1+n+int(size):]
+		for at := len(locals); at < len(body); {
+			i, n := read(body[at:])
+			// Go's linker writes some numbers longer than they need be.
+			if again, m := read(i.append(nil)); !reflect.DeepEqual(again, i) || m > n {
+				t.Fatalf("%x is written as %x", body[at:at+n], i.append(nil))
+			}
+			at += n
+		}
+		f, ok := placesOf(code)
+		if !ok {
+			continue
+		}
+		after, ok := f.jumps(code)
+		if !ok {
+			continue
+		}
+		changed++
+		steps, numbers := plain(code)
+		newSteps, newNumbers := plain(after)
+		if len(newNumbers) != len(numbers) {
+			t.Fatalf("function %d: %d numbers, want %d", function, len(newNumbers), len(numbers))
+		}
+		if got, want := trace(newSteps, newNumbers), trace(steps, numbers); got != want {
+			t.Fatalf("function %d:\n%s, want\n%s", function, got, want)
+		}
 	}
 	if functions < 1000 || changed < functions*9/10 {
 		t.Errorf("%d of %d functions changed", changed, functions)

@@ -77,26 +77,9 @@ type section struct {
 // shrink returns a module, which begins with magic, with its memory in few segments, without tables of lines,
 // and with its functions rewritten.
 func shrink(module []byte) ([]byte, error) {
-	var sections []section
-	var data, code *section
-	for rest := module[len(magic):]; len(rest) > 0; {
-		size, n := binary.Uvarint(rest[1:])
-		if n <= 0 || size > uint64(len(rest)-1-n) {
-			return nil, errModule
-		}
-		sections = append(sections, section{rest[0], rest[1+n : 1+n+int(size)]})
-		rest = rest[1+n+int(size):]
-	}
-	for i := range sections {
-		switch sections[i].id {
-		case dataSection:
-			data = &sections[i]
-		case codeSection:
-			code = &sections[i]
-		}
-	}
-	if data == nil || code == nil {
-		return nil, errModule
+	sections, data, code, err := sectionsOf(module)
+	if err != nil {
+		return nil, err
 	}
 	memory, err := initial(data.content)
 	if err != nil {
@@ -117,6 +100,30 @@ func shrink(module []byte) ([]byte, error) {
 	}
 	code.content = codeOf(bodies)
 	return joined(sections), nil
+}
+
+// sectionsOf returns the sections of a module, and those of its data and its code among them.
+func sectionsOf(module []byte) (sections []section, data, code *section, err error) {
+	for rest := module[len(magic):]; len(rest) > 0; {
+		size, n := binary.Uvarint(rest[1:])
+		if n <= 0 || size > uint64(len(rest)-1-n) {
+			return nil, nil, nil, errModule
+		}
+		sections = append(sections, section{rest[0], rest[1+n : 1+n+int(size)]})
+		rest = rest[1+n+int(size):]
+	}
+	for i := range sections {
+		switch sections[i].id {
+		case dataSection:
+			data = &sections[i]
+		case codeSection:
+			code = &sections[i]
+		}
+	}
+	if data == nil || code == nil {
+		return nil, nil, nil, errModule
+	}
+	return sections, data, code, nil
 }
 
 // joined is the module of sections.

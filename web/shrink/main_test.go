@@ -233,17 +233,14 @@ func TestRecords(t *testing.T) {
 
 // memoryOf is the initial memory of a module.
 func memoryOf(t *testing.T, module []byte) []byte {
-	for rest := module[len(magic):]; len(rest) > 0; {
-		size, n := binary.Uvarint(rest[1:])
-		if rest[0] == dataSection {
-			memory, err := initial(rest[1+n : 1+n+int(size)])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return memory
-		}
-		rest = rest[1+n+int(size):]
+	t.Helper()
+	_, data, _, err := sectionsOf(module)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no data")
-	return nil
+	memory, err := initial(data.content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return memory
 }

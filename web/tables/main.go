@@ -217,31 +217,19 @@ func fitted(c host.Call) (f report.Fit, err error) {
 func told(v js.Value) account.Account {
 	a := account.Account{
 		Method: v.Get("method").String(),
-		U:      grid(v.Get("u")), V: grid(v.Get("v")), Fitted: grid(v.Get("fitted")),
-		Loss: numbers(v.Get("loss")), Epochs: v.Get("epochs").Int(),
-		Shares: grid(v.Get("shares")), TopFeatures: ranked(v.Get("features")),
+		U:      host.Matrix(v.Get("u")), V: host.Matrix(v.Get("v")), Fitted: host.Matrix(v.Get("fitted")),
+		Loss: host.Numbers(v.Get("loss")), Epochs: v.Get("epochs").Int(),
+		Shares: host.Matrix(v.Get("shares")), TopFeatures: ranked(v.Get("features")),
 		TopSamples: ranked(v.Get("samples")),
-		Curves:     grid(v.Get("curves")), Bend: numbers(v.Get("bend")),
-		Normalized: grid(v.Get("normalized")),
+		Curves:     host.Matrix(v.Get("curves")), Bend: host.Numbers(v.Get("bend")),
+		Normalized: host.Matrix(v.Get("normalized")),
 		Levels:     v.Get("levels").Int(), Began: v.Get("began").String(),
 		Predicted: v.Get("predicted").Float(),
 	}
-	for g := numbers(v.Get("goodness")); len(g) > 0; g = g[3:] {
+	for g := host.Numbers(v.Get("goodness")); len(g) > 0; g = g[3:] {
 		a.Goodness = append(a.Goodness, quantmf.Goodness{Divergence: g[0], Spread: g[1], Explained: g[2]})
 	}
 	return a
-}
-
-// numbers reads a Float64Array that has its buffer to itself, as those of results do, and grid a matrix of
-// such numbers.
-func numbers(v js.Value) []float64 {
-	return host.Numbers(js.Global().Get("Uint8Array").New(v.Get("buffer")))
-}
-
-func grid(v js.Value) quantmf.Mat {
-	m := quantmf.Mat{Rows: v.Get("rows").Int(), Cols: v.Get("columns").Int(), Data: numbers(v.Get("data"))}
-	m.Stride = m.Cols
-	return m
 }
 
 // ranked reads the first features, or samples, of every component.
