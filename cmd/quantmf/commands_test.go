@@ -30,6 +30,13 @@ func says(t *testing.T, code int, line string, wants ...string) {
 	has(t, e, wants...)
 }
 
+// saying is a command, its exit code, and what it says on standard error.
+type saying struct {
+	args string
+	code int
+	says string
+}
+
 // has reports what a text lacks, lacks what it has.
 func has(t *testing.T, text string, wants ...string) {
 	t.Helper()
@@ -191,11 +198,7 @@ func TestModelAndMatrix(t *testing.T) {
 	quiet(t, 0, "fit -compare none -method qmfq -projection svd -k 2 -epochs 1 -o svd.qmf matrix.tsv")
 	ok(t, os.Mkdir("mine", 0o777))
 	writeText(t, "mine/thing", "of the user's")
-	for _, c := range []struct {
-		args string
-		code int
-		err  string
-	}{
+	for _, c := range []saying{
 		{"transform qmf.qmf renamed.tsv -o -", 3,
 			`\nquantmf transform: renamed.tsv: 1 of the model's 14 features are not there: "g4"; 1 of the ` +
 				`14 features are not the model's: "other": -allow extra,missing goes on without\n`},
@@ -267,7 +270,7 @@ func TestModelAndMatrix(t *testing.T) {
 		{"fit -method qmfq -m 1000000 matrix.tsv", 3, `this fit needs about \S+ TiB of memory`},
 		{"fit -method nmf -k 100000000 matrix.tsv", 3, `this fit needs about \S+ \w+ of memory`},
 	} {
-		if _, e := quiet(t, c.code, c.args); !regexp.MustCompile(c.err).MatchString(e) {
+		if _, e := quiet(t, c.code, c.args); !regexp.MustCompile(c.says).MatchString(e) {
 			t.Errorf("%s: %s", c.args, e)
 		}
 	}
@@ -646,14 +649,11 @@ func TestLoss(t *testing.T) {
 		"rank -loss frobenius -k 1,2 -epochs 2 -repeats 1 ratios.tsv"); strings.Count(out, "\n") < 2 {
 		t.Errorf("rank: %s", out)
 	}
-	for _, c := range []struct {
-		args, says string
-		code       int
-	}{
-		{"fit -loss kl ratios.tsv", "-loss frobenius", 3},
-		{"fit -method nmf -loss frobenius ratios.tsv", "any -method but nmf", 3},
-		{"fit -loss frobenius -log1p ratios.tsv", "without -log1p", 3},
-		{"fit -loss squares matrix.tsv", "must be auto, kl, frobenius or the β", 2},
+	for _, c := range []saying{
+		{"fit -loss kl ratios.tsv", 3, "-loss frobenius"},
+		{"fit -method nmf -loss frobenius ratios.tsv", 3, "any -method but nmf"},
+		{"fit -loss frobenius -log1p ratios.tsv", 3, "without -log1p"},
+		{"fit -loss squares matrix.tsv", 2, "must be auto, kl, frobenius or the β"},
 	} {
 		says(t, c.code, c.args, c.says)
 	}

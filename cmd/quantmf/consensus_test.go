@@ -37,11 +37,7 @@ func TestConsensus(t *testing.T) {
 
 func TestConsensusErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, c := range []struct {
-		args string
-		code int
-		says string
-	}{
+	for _, c := range []saying{
 		{"-seeds 1 -", cli.Usage, "-seeds 1"},
 		{"-k 2-4 -", cli.Usage, "not whole numbers"},
 		{"-k 2 -o - -", cli.Usage, "standard output"},

@@ -143,11 +143,7 @@ func TestReadingFlags(t *testing.T) {
 			t.Errorf("%s: %q, %s", c.args, out, e)
 		}
 	}
-	for _, c := range []struct {
-		args string
-		code int
-		err  string
-	}{
+	for _, c := range []saying{
 		{"convert - - -header maybe", 2, "-header maybe: must be one of auto, yes, no"},
 		{"convert - - -sep 5", 2, "-sep 5: must be tab, comma"},
 		{"convert - - -format xls", 2, "-format xls: must be one of tsv"},
@@ -167,7 +163,7 @@ func TestReadingFlags(t *testing.T) {
 		{"convert - - -format npz", 3, `stdin: this is no npz`},
 	} {
 		_, e := fed(t, c.code, "gene,a\ng,1\n", c.args)
-		has(t, e, c.err)
+		has(t, e, c.says)
 	}
 	// The flags are in the command that a model repeats, and hold in fit and rank.
 	folder(t)

@@ -61,11 +61,7 @@ func TestKnown(t *testing.T) {
 		}
 	}
 	writeText(t, "bad.gmt", "set\tg1\n")
-	for _, c := range []struct {
-		args string
-		code int
-		want string
-	}{
+	for _, c := range []saying{
 		{"inspect m.qmf -sets sets.gmt", 2, "give MATRIX, too"},
 		{"inspect m.qmf -by kind", 2, "give -groups, too"},
 		{"inspect m.qmf -survival days,died", 2, "give -groups, too"},
@@ -76,6 +72,6 @@ func TestKnown(t *testing.T) {
 		{"inspect m.qmf x.tsv -groups - -sets -", 2, "standard input can be read only once"},
 		{"fit -k 2 -sets sets.gmt x.tsv", 2, "-sets: it says how the page looks: give -report, too"},
 	} {
-		says(t, c.code, c.args, c.want)
+		says(t, c.code, c.args, c.says)
 	}
 }

@@ -44,11 +44,7 @@ func TestGroups(t *testing.T) {
 	has(t, fit, "samples by their tree")
 	writeText(t, "none.csv", "sample,kind\nnobody,odd\n")
 	writeText(t, "binary.csv", "\x00\x01\x02")
-	for _, c := range []struct {
-		args string
-		code int
-		want string
-	}{
+	for _, c := range []saying{
 		{"report m.qmf matrix.tsv -o - -groups none.csv", 3,
 			`none.csv: no name in the first column is that of a feature or a sample (it has "nobody")`},
 		{"report m.qmf matrix.tsv -o - -groups binary.csv", 3, "binary.csv: line 1 has no second column"},
@@ -62,7 +58,7 @@ func TestGroups(t *testing.T) {
 			"-groups: it says how the page looks: give -report, too"},
 		{"fit -k 2 -report x.html -groups none.csv matrix.tsv", 3, "none.csv: no name"},
 	} {
-		says(t, c.code, c.args, c.want)
+		says(t, c.code, c.args, c.says)
 	}
 	if _, err := os.Stat("x.html"); err == nil {
 		t.Error("a page of groups that are none")

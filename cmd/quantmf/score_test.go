@@ -70,11 +70,7 @@ func TestScore(t *testing.T) {
 		}
 	}
 	quiet(t, 0, "fit -compare none -method nmf -k 3 -epochs 1 matrix.tsv -o three.nmf")
-	for _, c := range []struct {
-		args string
-		code int
-		says string
-	}{
+	for _, c := range []saying{
 		{"nmf.qmf", cli.Usage, "no MATRIX given"},
 		{"-v nmf.qmf2.csv.gz -v nmf.qmf1.npy -v nmf.qmf0.tsv nmf.qmf y.tsv", cli.BadInput,
 			`the matrix has "new1" in this place: give the files in the order of their blocks`},

@@ -87,11 +87,7 @@ func TestShard(t *testing.T) {
 	const few = "NMF: 96 × 30 cells are few: one machine is sooner (quantmf fit -method nmf -k 2)\n"
 	says(t, 0, "shard plan -method nmf -missing -k 2 -shards 2 -o few wide.tsv", few)
 	// What is wrong is said in the words of the command.
-	for _, c := range []struct {
-		args string
-		code int
-		says string
-	}{
+	for _, c := range []saying{
 		{"shard", cli.Usage, "give one of plan, step, reduce, finish"},
 		{"shard plan -shards 7 -o new -missing wide.tsv", cli.Usage, "-shards 7: must be from 1 to 6"},
 		{"shard plan -shards 2 -missing wide.tsv", cli.Usage, "-o DIR"},
