@@ -206,55 +206,34 @@ func (o *Options) SettleLoss(t *table.Table, in *Input, messages io.Writer) (wor
 	if !o.Auto {
 		return "", nil
 	}
-	below, err := NegativesOf(t)
+	count, row, column, first := 0, 0, 0, 0.0
+	err = t.EachRow(func(i int, values []float64) {
+		for j, v := range values {
+			if v < 0 {
+				if count++; count == 1 {
+					row, column, first = i, j, v
+				}
+			}
+		}
+	})
 	if err != nil {
 		return "", err
 	}
-	if below.Count == 0 {
+	if count == 0 {
 		return "-loss auto took kl: no value is negative", nil
 	}
+	below := table.Counted(count, "value is negative", "values are negative")
 	d, n := t.Dims()
-	if below.Count == 1 || float64(below.Count) <= fewNegatives*float64(d)*float64(n) {
+	if count == 1 || float64(count) <= fewNegatives*float64(d)*float64(n) {
 		err = in.Warn(messages, t.File, fmt.Sprintf("no more than %s: feature %q, sample %q has %g, and "+
 			"-loss auto takes frobenius for all. If that stands for a missing value, -na %[4]g says so; if "+
-			"it is meant, -loss frobenius", below.words(), t.Features[below.row], t.Samples[below.column],
-			below.first))
+			"it is meant, -loss frobenius", below, t.Features[row], t.Samples[column], first))
 	}
-	return "-loss auto took frobenius: " + below.words(), cmp.Or(err, o.Set(option.Loss, "frobenius"))
+	return "-loss auto took frobenius: " + below, cmp.Or(err, o.Set(option.Loss, "frobenius"))
 }
 
 // fewNegatives is the share of a matrix up to which negative values may be a code or a slip.
 const fewNegatives = 0.01
-
-// Negatives are the negative values of a matrix: their number, and the first of them.
-type Negatives struct {
-	Count       int
-	row, column int
-	first       float64
-}
-
-// NegativesOf looks for those of t.
-func NegativesOf(t *table.Table) (below Negatives, err error) {
-	err = t.EachRow(func(i int, row []float64) {
-		for j, v := range row {
-			if v >= 0 || v != v {
-				continue
-			}
-			if below.Count++; below.Count == 1 {
-				below.row, below.column, below.first = i, j, v
-			}
-		}
-	})
-	return below, err
-}
-
-// words are "1 value is negative" and the like.
-func (b Negatives) words() string {
-	if b.Count == 1 {
-		return "1 value is negative"
-	}
-	return fmt.Sprint(b.Count, " values are negative")
-}
 
 // Takes returns an error for options that exclude each other, or that the method has not, before any file is
 // read.

@@ -122,45 +122,34 @@ func TestMethodsCompared(t *testing.T) {
 // TestTexts: the table, with the paired standard errors of losses made by hand, and the verdict.
 func TestTexts(t *testing.T) {
 	t.Parallel()
+	is := func(got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 	r := compared(&Comparison{Methods: []string{"bqmf"}, Ks: []int{3, 0}, Repeats: 3, Seed: 1},
 		[][]float64{{4, 5, 9}, {4, 3, 8}}, nil) // the differences are 0, 2, 1: 1 ± 1/√3
 	const head, alone = "mean\tstderr\tworse\tworse_stderr\n", "99\t0\t94\t1.53\n"
-	if got, want := r.Table(), "k\t"+head+"0\t"+alone+
-		"3\t6\t1.53\t1\t0.577\nall\t5\t1.53\t0\t0\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	const others = ". Sure is how often other hidden values of this table would say the same; other " +
-		"tables like " +
-		"it differ by more\n"
+	is(r.Table(), "k\t"+head+"0\t"+alone+"3\t6\t1.53\t1\t0.577\nall\t5\t1.53\t0\t0\n")
+	const others = ". Sure is how often other hidden values of this table would say the same; other tables " +
+		"like it differ by more\n"
 	r.SureBest.Mean, r.SureChosen.Mean = 0.81, 0.734
-	want := "k=all predicts hidden values best (about 81 % sure). Take k=all (about 73 % " +
-		"sure)" + others
-	if got := r.Verdict(); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	is(r.Verdict(),
+		"k=all predicts hidden values best (about 81 % sure). Take k=all (about 73 % sure)"+others)
 	r.Chosen, r.SureChosen.Mean, r.Rival, r.RivalShare = 0, 0.52, 1, 0.4
-	want = "k=all predicts hidden values best (about 81 % sure); k=3 is the " +
-		"smallest " +
-		"that is as good (worse by 1 ± 0.58). It is a toss-up: about 52 % for k=3, 40 % for k=all" + others
-	if got := r.Verdict(); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	is(r.Verdict(), "k=all predicts hidden values best (about 81 % sure); k=3 is the smallest that is as "+
+		"good (worse by 1 ± 0.58). It is a toss-up: about 52 % for k=3, 40 % for k=all"+others)
 	r.Ms, r.Ks = []int{4, 8}, []int{3}
-	if got, want := r.Table(), "k\tm\t"+head+"0\t0\t"+alone+"3\t4\t6\t1.53\t1\t0.577\n3\t8\t5\t1.53\t0\t"+
-		"0\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	want = "Warning: the best, -m 8, is the largest that was tried: try larger " +
+	is(r.Table(), "k\tm\t"+head+"0\t0\t"+alone+"3\t4\t6\t1.53\t1\t0.577\n3\t8\t5\t1.53\t0\t0\n")
+	want := "Warning: the best, -m 8, is the largest that was tried: try larger " +
 		"ones\nWarning: -m 4 is the smallest that was tried: smaller ones may do as well\n"
 	if got := r.Verdict(); !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	one := compared(&Comparison{Ks: []int{3, 5}, Repeats: 1}, [][]float64{{4}, {5}}, nil)
-	want = "k=3 predicts hidden values best. One repeat says nothing of chance: give " +
-		"more -repeats\nWarning: -k 3 is the smallest that was tried: smaller ones may do as well\n"
-	if got := one.Verdict(); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	is(one.Verdict(), "k=3 predicts hidden values best. One repeat says nothing of chance: give more "+
+		"-repeats\nWarning: -k 3 is the smallest that was tried: smaller ones may do as well\n")
 	if mean, stdErr := one.Worse(1); mean != 1 || stdErr != 0 {
 		t.Errorf("of one repeat %v ± %v", mean, stdErr)
 	}
