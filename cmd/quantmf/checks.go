@@ -99,9 +99,8 @@ func (r *imputation) check(ctx context.Context, warnings []error) error {
 	}
 	x := r.table.X
 	r.of = make([]feature, x.Rows)
-	if workers := r.options.Workers(); workers > 0 { // as many fits at a time
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
-	}
+	// as many fits at a time; 0 leaves it as it is
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(r.options.Workers()))
 	var mutex sync.Mutex
 	var parts [][]feature
 	r.tell.Begin("BQMF")

@@ -60,9 +60,7 @@ func (r *imputation) spread() bool {
 
 // workKept makes the check, and fills the matrix in.
 func (r *imputation) workKept(ctx context.Context) error {
-	if workers := r.options.Workers(); workers > 0 {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
-	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(r.options.Workers())) // which 0 leaves as it is
 	kind, _ := r.model.title()
 	r.tell.Begin(kind)
 	if err := r.checkKept(ctx); err != nil {

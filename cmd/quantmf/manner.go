@@ -124,9 +124,10 @@ func (m manner) hide(x quantmf.Mat, src *rand.Rand, share float64) (given quantm
 			count++
 		}
 	}
+	most := share * float64(len(x.Data)-missing(x))
 	if m == atRandom {
 		for _, at := range src.Perm(len(x.Data)) {
-			if float64(count) >= share*float64(len(x.Data)-missing(x)) {
+			if float64(count) >= most {
 				break
 			}
 			hide(at/x.Cols, at%x.Cols)
@@ -136,7 +137,7 @@ func (m manner) hide(x quantmf.Mat, src *rand.Rand, share float64) (given quantm
 	if m == together {
 		hideTogether(x, src, func(i, j int) bool {
 			hide(i, j)
-			return float64(count) < share*float64(len(x.Data)-missing(x))
+			return float64(count) < most
 		})
 		return given, count
 	}

@@ -163,7 +163,15 @@ func (m *model) fitting(t *table.Table, in *cli.Input, messages io.Writer) (*tab
 		return t, nil
 	}
 	rows, absent, extra := table.Matched(m.Features, t.Features)
-	var problems []string
+	var problems, allow []string
+	// differ warns of a difference that is allowed, and keeps another as a problem
+	differ := func(word string, allowed bool, text, then string) error {
+		if allowed {
+			return in.Warn(messages, t.File, text+then)
+		}
+		problems, allow = append(problems, text), append([]string{word}, allow...)
+		return nil
+	}
 	if len(absent) > 0 {
 		text := fmt.Sprintf("%d of the model's %d features are not there: %s", len(absent), len(m.Features),
 			firstOf(absent))
@@ -171,21 +179,15 @@ func (m *model) fitting(t *table.Table, in *cli.Input, messages io.Writer) (*tab
 			func(name string) bool { return slices.Contains(t.Features, name) }) {
 			text += ", a name that the model has more often than the matrix"
 		}
-		if !in.Absent {
-			problems = append(problems, text)
-		} else if err := in.Warn(messages, t.File, text+"; taken for missing values"); err != nil {
+		if err := differ("missing", in.Absent, text, "; taken for missing values"); err != nil {
 			return nil, err
 		}
 	}
-	if len(extra) > 0 {
+	if len(extra) > 0 && !m.Top {
 		text := fmt.Sprintf("%d of the %d features are not the model's: %s", len(extra), len(t.Features),
 			firstOf(extra))
-		if !in.Extra && !m.Top {
-			problems = append(problems, text)
-		} else if !m.Top {
-			if err := in.Warn(messages, t.File, text+"; left out"); err != nil {
-				return nil, err
-			}
+		if err := differ("extra", in.Extra, text, "; left out"); err != nil {
+			return nil, err
 		}
 	}
 	if len(absent) == len(m.Features) {
@@ -195,13 +197,6 @@ func (m *model) fitting(t *table.Table, in *cli.Input, messages io.Writer) (*tab
 				len(m.Features), firstOf(m.Features), firstOf(t.Features)))
 	}
 	if len(problems) > 0 {
-		var allow []string
-		if len(extra) > 0 && !in.Extra && !m.Top {
-			allow = append(allow, "extra")
-		}
-		if len(absent) > 0 && !in.Absent {
-			allow = append(allow, "missing")
-		}
 		return nil, t.Error(-1, -1, strings.Join(problems, "; ")+": -allow "+strings.Join(allow, ",")+
 			" goes on without")
 	}

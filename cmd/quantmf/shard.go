@@ -216,9 +216,7 @@ func (f *shardFlags) openFolder() (*cli.Folder, *shards.Fit, error) {
 		}
 		return nil, nil, &cli.InputError{Err: err}
 	}
-	if workers := f.options.Workers(); workers > 0 {
-		runtime.GOMAXPROCS(workers)
-	}
+	runtime.GOMAXPROCS(f.options.Workers()) // which 0 leaves as it is
 	store := &cli.Folder{Dir: f.dir, In: &f.in}
 	fit, err := shards.Open(store)
 	return store, fit, f.inFolder(err)

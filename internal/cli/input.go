@@ -430,11 +430,8 @@ func (in *Input) ReadBack(path string) ([]byte, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New(path + ": is no regular file")
 	}
-	if err == nil {
-		// the bytes, and what is made of them
-		if err := in.Allows(2*float64(info.Size()), path, "allow more"); err != nil {
-			return nil, err
-		}
+	if err == nil { // the bytes, and what is made of them
+		err = in.Allows(2*float64(info.Size()), path, "allow more")
 	}
 	var data []byte
 	if err == nil {
