@@ -3,7 +3,6 @@ package main
 // This file tests what every command has: limits, and messages in the words of flags.
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -43,6 +42,7 @@ func TestFlagsNotGo(t *testing.T) {
 		{"fit -method qmfq -projection kl:0", "-projection kl:0: must have from 1 to"},
 		{"fit -method qmf -updates newton", "-updates newton: -method qmf has no use for it"},
 		{"fit -method nmf -updates fast", "-updates fast: must be one of newton, multiplicative"},
+		{"fit -penalties 1,2,3", "-penalties 1,2,3: must be four numbers: L1U,L1V,L2U,L2V"},
 		{"fit -method nmf -updates newton -loss 3",
 			"-updates newton: takes kl and frobenius; under other losses there is -updates multiplicative"},
 		{"fit -shrinkage 1 -start uniform", "-shrinkage 1: -start uniform has no EM step"},
@@ -78,35 +78,13 @@ func TestFlagsNotGo(t *testing.T) {
 	}
 }
 
-// TestNewFlagsOfFit: each is that option of the package.
-func TestNewFlagsOfFit(t *testing.T) {
+// TestExtended: a fit that goes on for more epochs is the fit of as many, where these do not depend on their
+// number.
+func TestExtended(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
 	}
 	folder(t)
-	inspected := func(args string) modelObject {
-		quiet(t, 0, "fit -method qmf -compare none -k 2 -o m.qmf -progress json matrix.tsv "+args)
-		text, _ := quiet(t, 0, "inspect -json m.qmf")
-		return decoded[modelObject](t, text)
-	}
-	for _, c := range []struct{ flag, others string }{
-		{"-validation 0.2", "-epochs 8"}, {"-patience 2", "-epochs 8"},
-		{"-restarts 6", "-method nmf -epochs 2"}, {"-restarts 2", "-epochs 3 -start uniform"},
-		{"-tolerance 1e-3", "-epochs 3"}, {"-projection svd", "-method qmfq -epochs 3"},
-		{"-projection frobenius:7", "-method qmfq -epochs 3"}, {"-tolerance 0.5", "-method bqmf"},
-		{"-updates multiplicative", "-method nmf -epochs 5"},
-		{"-penalties .5,0,0,.5", "-method nmf -epochs 5"},
-	} {
-		a, b := inspected(c.others+" "+c.flag), inspected(c.others)
-		if fmt.Sprint(a.Loss, a.Validation) == fmt.Sprint(b.Loss, b.Validation) &&
-			c.flag != "-patience 2" && c.flag != "-restarts 2" {
-			t.Errorf("%s changes nothing", c.flag)
-		}
-		if strings.Contains(c.flag, "validation") != (len(a.Validation) > 0) {
-			t.Errorf("%s: %v", c.flag, a.Validation)
-		}
-	}
-	// A fit that was extended is the fit of as many epochs.
 	quiet(t, 0, "fit -method qmf -compare none -k 2 -schedule constant -epochs 5 "+
 		"-checkpoint state matrix.tsv")
 	quiet(t, 0, "fit -method qmf -compare none -k 2 -schedule constant -epochs 9 "+

@@ -410,24 +410,9 @@ func TestReport(t *testing.T) {
 	lacks(t, page, "T(UV)")
 }
 
-func TestCommandLineIsQuoted(t *testing.T) {
-	r := &result{fitFlags: &fitFlags{method: "nmf", rank: 3, matrix: "dir/it's $x.tsv",
-		given: []string{"-k", "3", "-log1p"}},
-		m: &model{of: &quantmf.Factorisation{History: make([]float64, 11)}}}
-	if got, want := r.commandLine(),
-		`quantmf fit -k 3 -log1p -method nmf -epochs 10 -seed 1 'it'\''s $x.tsv'`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	for matrix, want := range map[string]string{"-": " -", "dir/-x.tsv": " ./-x.tsv"} {
-		if r.matrix = matrix; !strings.HasSuffix(r.commandLine(), "1"+want) {
-			t.Errorf("%s: got %s", matrix, r.commandLine())
-		}
-	}
-}
-
-// TestCommandLineHasDefaults: what was not given, and the result depends on, stands in the line; -epochs does
-// not where the fit chose their number itself.
-func TestCommandLineHasDefaults(t *testing.T) {
+// TestCommandLine: what was not given, and the result depends on, stands in the line; -epochs does not where
+// the fit chose their number itself. What a shell would read otherwise is quoted.
+func TestCommandLine(t *testing.T) {
 	q := &quantmf.QMF{Quantiles: quantmf.NewMat(1, 8)}
 	for want, f := range map[string]*fitFlags{
 		"quantmf fit -method qmf -k 3 -m 8 -epochs 4 -seed 1 -": {method: "qmf", rank: 3,
@@ -442,6 +427,10 @@ func TestCommandLineHasDefaults(t *testing.T) {
 			matrix: "a-Z_0.+:=,@9zA", given: []string{"-na", ""}},
 		"quantmf fit -na '*[`' -method nmf -k 2 -epochs 4 -seed 1 '{'": {method: "nmf", rank: 2,
 			matrix: "{", given: []string{"-na", "*[`"}},
+		`quantmf fit -k 3 -log1p -method nmf -epochs 4 -seed 1 'it'\''s $x.tsv'`: {method: "nmf", rank: 3,
+			matrix: "dir/it's $x.tsv", given: []string{"-k", "3", "-log1p"}},
+		"quantmf fit -method nmf -k 3 -epochs 4 -seed 1 ./-x.tsv": {method: "nmf", rank: 3,
+			matrix: "dir/-x.tsv"},
 	} {
 		r := &result{fitFlags: f, m: &model{of: &quantmf.Factorisation{History: make([]float64, 5)}}}
 		if f.method == "qmf" {
