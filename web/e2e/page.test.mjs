@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../dist/index.js';
 import { command, folder, mixed, part, read, run, write } from '../test/helpers.mjs';
-import { contextOf, launch, serve, tabOf } from './site.mjs';
+import { contextOf, giveHuge, launch, serve, tabOf } from './site.mjs';
 
 const shots = process.env.SCREENSHOTS;
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -322,17 +322,7 @@ test('what is missing is filled in as by the command, and words fit the method',
 });
 
 test('a file of 200 MB is read piece by piece, and another takes its place at once', async () => {
-  await page.evaluate(() => {
-    const tail = Array.from({ length: 1000 }, (_, j) => (1 + ((j * 7919) % 1000) / 999).toFixed(8)).join(',');
-    const parts = [`id,${Array.from({ length: 1000 }, (_, j) => `s${j}`).join(',')}\n`];
-    for (let i = 0; i < 18200; i++) parts.push(`g${i},${tail}\n`);
-    const files = new DataTransfer();
-    files.items.add(new File(parts, 'huge.csv'));
-    document.getElementById('file').files = files.files;
-    document.getElementById('file').dispatchEvent(new Event('change'));
-    globalThis.size = files.files[0].size;
-  });
-  assert.ok((await page.evaluate(() => globalThis.size)) > 2e8);
+  assert.ok((await page.evaluate(giveHuge)) > 2e8);
   await page.until(() => document.getElementById('reading').value > 0.02, undefined, 60000);
   assert.equal(await page.visible('#fitting'), false);
   await put('small.csv', 'id,a,b,c\nx,1,2,3\ny,3,2,5\nz,3,4,1\n');

@@ -47,6 +47,18 @@ export async function tabOf(context, errors = []) {
   return tab;
 }
 
+/** giveHuge, which the page evaluates, gives it a table of 200 MB to read, and returns the size of that. */
+export function giveHuge() {
+  const tail = Array.from({ length: 1000 }, (_, j) => (1 + ((j * 7919) % 1000) / 999).toFixed(8)).join(',');
+  const parts = [`id,${Array.from({ length: 1000 }, (_, j) => `s${j}`).join(',')}\n`];
+  for (let i = 0; i < 18200; i++) parts.push(`g${i},${tail}\n`);
+  const files = new DataTransfer();
+  files.items.add(new File(parts, 'huge.csv'));
+  document.getElementById('file').files = files.files;
+  document.getElementById('file').dispatchEvent(new Event('change'));
+  return files.files[0].size;
+}
+
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** Steps in a page. Puppeteer's own ways to wait need eval, which the page's policy forbids. */
