@@ -24,11 +24,7 @@ func TestShortHelp(t *testing.T) {
 		t.Errorf("%d lines: %s", n, short)
 	}
 	has(t, short, "-k N", "-report FILE", `"quantmf fit -h all" has all `)
-	for i, line := range strings.Split(short, "\n") {
-		if n := len([]rune(line)); n > 84 {
-			t.Errorf("line %d has %d characters", i+1, n)
-		}
-	}
+	narrow(t, short)
 	want, said := quiet(t, 0, "fit -method nmf -k 3 -epochs 2 -workers 1 -u - matrix.tsv")
 	lacks(t, said, "Kept  ")
 	if got, _ := quiet(t, 0, "fit -method nmf -k3 -epochs2 -threads 1 -u - matrix.tsv"); got != want {
@@ -40,6 +36,16 @@ func TestShortHelp(t *testing.T) {
 	for _, bad := range []string{"fit -log1p3 matrix.tsv", "fit -3 matrix.tsv", "fit -kx matrix.tsv",
 		"convert -threads 2 matrix.tsv x.npy"} {
 		says(t, 2, bad, "there is no flag ")
+	}
+}
+
+// narrow reports lines that a terminal would break.
+func narrow(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if n := len([]rune(line)); n > 85 { // with its end
+			t.Errorf("%d characters: %s", n-1, line)
+		}
 	}
 }
 
@@ -59,11 +65,7 @@ func TestHelpForms(t *testing.T) {
 		man, _ := quiet(t, 0, "help -man "+c.Name)
 		markdown, _ := quiet(t, 0, "help -markdown "+c.Name)
 		lower := strings.ToLower(man)
-		for i, line := range strings.Split(plain, "\n") {
-			if n := len([]rune(line)); n > 84 {
-				t.Errorf("%s -h: line %d has %d characters", c.Name, i+1, n)
-			}
-		}
+		narrow(t, plain)
 		for _, w := range strings.Fields(strings.TrimPrefix(plain, "usage:")) {
 			word := letters.FindString(w)
 			if !strings.Contains(lower, strings.ToLower(word)) || !strings.Contains(markdown, word) {

@@ -7,7 +7,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -215,11 +214,10 @@ func TestShardKilled(t *testing.T) {
 					p.Process.Kill()
 				}
 				err := p.Wait()
-				var exit *exec.ExitError
 				switch {
 				case err == nil:
 					return out.String()
-				case errors.As(err, &exit) && exit.ExitCode() == -1:
+				case p.ProcessState.ExitCode() == -1: // by the signal
 					kills++
 					files, _ := filepath.Glob("D/.*.tmp")
 					left = left || len(files) > 0
