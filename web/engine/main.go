@@ -16,11 +16,7 @@ import (
 func main() { host.Serve(answer, calls.Described) }
 
 func answer(name string, c host.Call) (any, error) {
-	v, err := calls.Call{Ctx: c.Ctx, Args: value{c.Args}, Host: worker{c}}.Answer(name)
-	if err != nil {
-		return nil, err
-	}
-	return result(v), nil
+	return calls.Call{Ctx: c.Ctx, Args: value{c.Args}, Host: worker{c}}.Answer(name)
 }
 
 // worker is the host of a call.

@@ -2,7 +2,7 @@
 
 package main
 
-// This file holds arguments and results in the form of JavaScript.
+// This file holds arguments in the form of JavaScript.
 
 import (
 	"syscall/js"
@@ -52,26 +52,3 @@ func (v value) Bytes() ([]byte, bool)         { return host.Bytes(v.Value), true
 func (v value) Texts() ([]string, bool)       { return host.TextsOf(v.Value), true }
 
 func (v value) Rows() (quantmf.Rows, bool, error) { return host.Matrix(v.Value), true, nil }
-
-// result returns a result of a call as JavaScript takes it.
-func result(v any) any {
-	switch v := v.(type) {
-	case []float64:
-		return host.Floats(v)
-	case []byte:
-		return host.File(v)
-	case []string:
-		return host.Texts(v)
-	case quantmf.Mat:
-		return host.Grid(v)
-	case []any:
-		for i := range v {
-			v[i] = result(v[i])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = result(v[name])
-		}
-	}
-	return v
-}

@@ -59,7 +59,7 @@ func Serve(calls func(name string, c Call) (any, error), described func(err erro
 				host.Call("reply", id, e, nil)
 				return
 			}
-			host.Call("reply", id, nil, result)
+			host.Call("reply", id, nil, plain(result))
 		}()
 		return nil
 	}))
@@ -141,30 +141,40 @@ func TextsOf(v js.Value) (all []string) {
 	return all
 }
 
-// File returns bytes as a Uint8Array, Floats numbers as a Float64Array, Grid a matrix as an
-// object, and Texts strings as an array.
-
-func File(b []byte) js.Value {
-	v := js.Global().Get("Uint8Array").New(len(b))
-	js.CopyBytesToJS(v, b)
+// plain returns a result of a call as JavaScript takes it: bytes as a Uint8Array, numbers as a Float64Array,
+// a matrix as an object, and texts as an array.
+func plain(v any) any {
+	switch v := v.(type) {
+	case []float64:
+		return js.Global().Get("Float64Array").New(file(bytesOf(v)).Get("buffer"))
+	case []byte:
+		return file(v)
+	case []string:
+		all := make([]any, len(v))
+		for i, text := range v {
+			all[i] = text
+		}
+		return all
+	case quantmf.Mat:
+		if v.Stride != v.Cols {
+			v = v.Clone()
+		}
+		return map[string]any{"rows": v.Rows, "columns": v.Cols, "data": plain(v.Data)}
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = plain(v[name])
+		}
+	}
 	return v
 }
 
-func Floats(v []float64) js.Value {
-	return js.Global().Get("Float64Array").New(File(bytesOf(v)).Get("buffer"))
-}
-
-func Grid(m quantmf.Mat) map[string]any {
-	if m.Stride != m.Cols {
-		m = m.Clone()
-	}
-	return map[string]any{"rows": m.Rows, "columns": m.Cols, "data": Floats(m.Data)}
-}
-
-func Texts(texts []string) []any {
-	all := make([]any, len(texts))
-	for i, t := range texts {
-		all[i] = t
-	}
-	return all
+// file returns bytes as a Uint8Array.
+func file(b []byte) js.Value {
+	v := js.Global().Get("Uint8Array").New(len(b))
+	js.CopyBytesToJS(v, b)
+	return v
 }

@@ -106,9 +106,9 @@ func read(c host.Call) (any, error) {
 		}
 	}
 	return map[string]any{
-		"x": host.Grid(t.X), "features": host.Texts(t.Features), "samples": host.Texts(t.Samples),
+		"x": t.X, "features": t.Features, "samples": t.Samples,
 		"namedFeatures": t.NamedFeatures, "namedSamples": t.NamedSamples,
-		"taken": t.Taken, "warnings": host.Texts(t.Warnings), "remarks": host.Texts(remarks),
+		"taken": t.Taken, "warnings": t.Warnings, "remarks": remarks,
 		"missing": missing, "negative": negative, "least": least, "most": most,
 	}, nil
 }
@@ -128,11 +128,11 @@ func groups(c host.Call) (any, error) {
 		for i, rank := range g.Of {
 			of[i] = rank
 		}
-		return map[string]any{"title": g.Title, "names": host.Texts(g.Names), "colours": host.Texts(g.Inks()),
+		return map[string]any{"title": g.Title, "names": g.Names, "colours": g.Inks(),
 			"of": of}
 	}
 	return map[string]any{"features": of(known.Features), "samples": of(known.Samples),
-		"warnings": host.Texts(warnings)}, nil
+		"warnings": warnings}, nil
 }
 
 // columns are those of a table of groups that are taken, as the flags -by and -survival of the command say.
@@ -162,7 +162,7 @@ func page(c host.Call) (any, error) {
 	if err := report.Write(&b, f); err != nil {
 		return nil, err
 	}
-	return host.File(b.Bytes()), nil
+	return b.Bytes(), nil
 }
 
 // tests returns the tables of tests of that report.
@@ -175,10 +175,10 @@ func tests(c host.Call) (any, error) {
 	for _, t := range f.Tests() {
 		rows, chance := []any{}, []any{}
 		for i, row := range t.Rows {
-			rows, chance = append(rows, host.Texts(row)), append(chance, t.Chance[i])
+			rows, chance = append(rows, row), append(chance, t.Chance[i])
 		}
 		tables = append(tables, map[string]any{"title": t.Title, "how": plain.Replace(t.How),
-			"heading": host.Texts(t.Heading), "rows": rows, "chance": chance, "count": t.Count})
+			"heading": t.Heading, "rows": rows, "chance": chance, "count": t.Count})
 	}
 	return tables, nil
 }
