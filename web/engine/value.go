@@ -49,6 +49,6 @@ func (v value) Fields() []string {
 func (v value) Field(name string) calls.Value { return value{v.Get(name)} }
 func (v value) Numbers() ([]float64, bool)    { return host.Numbers(v.Value), true }
 func (v value) Bytes() ([]byte, bool)         { return host.Bytes(v.Value), true }
-func (v value) Texts() ([]string, bool)       { return host.TextsOf(v.Value), true }
+func (v value) Texts() ([]string, bool)       { return host.Texts(v.Value), true }
 
 func (v value) Rows() (quantmf.Rows, bool, error) { return host.Matrix(v.Value), true, nil }

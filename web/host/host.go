@@ -96,11 +96,6 @@ func (c Call) Progress(phase string, done float64, epoch, epochs int, loss float
 	host.Call("progress", c.ID, phase, done, epoch, epochs, loss)
 }
 
-// Matrix returns the argument of this name as a matrix, Bytes as bytes, and Texts as a list of texts.
-func (c Call) Matrix(name string) quantmf.Mat { return Matrix(c.Args.Get(name)) }
-func (c Call) Bytes(name string) []byte       { return Bytes(c.Args.Get(name)) }
-func (c Call) Texts(name string) []string     { return TextsOf(c.Args.Get(name)) }
-
 // Matrix copies a matrix into Go. It does not check the length of the data against the sizes; the functions
 // of package quantmf do.
 func Matrix(v js.Value) quantmf.Mat {
@@ -126,15 +121,15 @@ func bytesOf(v []float64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 8*len(v))
 }
 
-// Bytes copies a Uint8Array, and TextsOf an array of strings.
-
+// Bytes copies a Uint8Array.
 func Bytes(v js.Value) []byte {
 	b := make([]byte, v.Get("byteLength").Int())
 	js.CopyBytesToGo(b, v)
 	return b
 }
 
-func TextsOf(v js.Value) (all []string) {
+// Texts copies an array of strings.
+func Texts(v js.Value) (all []string) {
 	for i := range v.Length() {
 		all = append(all, v.Index(i).String())
 	}

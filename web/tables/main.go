@@ -115,8 +115,8 @@ func read(c host.Call) (any, error) {
 
 // groups reads a table of names and their groups, as the command's flag -groups does.
 func groups(c host.Call) (any, error) {
-	known, warnings, err := report.ReadKnown(c.Args.Get("text").String(), columns(c), c.Texts("features"),
-		c.Texts("samples"))
+	features, samples := host.Texts(c.Args.Get("features")), host.Texts(c.Args.Get("samples"))
+	known, warnings, err := report.ReadKnown(c.Args.Get("text").String(), columns(c), features, samples)
 	if err != nil {
 		return nil, &table.Error{File: c.Args.Get("name").String(), Problem: err.Error()}
 	}
@@ -185,7 +185,7 @@ func tests(c host.Call) (any, error) {
 
 // fitted returns what a report shows of a model's file, the matrix, and what is known of it.
 func fitted(c host.Call) (f report.Fit, err error) {
-	file, x, of := c.Bytes("model"), c.Matrix("x"), told(c.Args.Get("account"))
+	file, x, of := host.Bytes(c.Args.Get("model")), host.Matrix(c.Args.Get("x")), told(c.Args.Get("account"))
 	names, how, _, err := account.Read(file, x.Rows, x.Cols)
 	if err != nil {
 		return f, err
