@@ -531,21 +531,15 @@ func TestNames(t *testing.T) {
 		t.Fatalf("%v: %v", err, m)
 	}
 	m.Features, m.NamedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
-	m.Made = account.Made{Matrix: "x y\n.tsv", Command: "quantmf fit", Log1p: true, Top: true,
-		Warnings: []string{"one", "two"}, Unseen: account.Unseen{Values: 7, StdErr: 1.0 / 3}}
-	data := must(account.Append(plain, m.Saved(), m.Made))(t)
+	data := must(account.Append(plain, m.Saved(), account.Made{Matrix: "x.tsv"}))(t)
 	got := must(unmarshal(data))(t)
-	m.Matrix = "x y .tsv"
-	if strings.Join(got.Features, "|") != strings.Join(m.Features, "|") || !got.NamedFeatures ||
-		got.NamedSamples || fmt.Sprint(got.Made) != fmt.Sprint(m.Made) {
+	if !slices.Equal(got.Features, m.Features) || !got.NamedFeatures || got.NamedSamples ||
+		got.Matrix != "x.tsv" {
 		t.Errorf("%q, %v", got.Features, got.Made)
 	}
-	for _, names := range []string{"short", strings.Repeat("\x00", 16) + "more", strings.Repeat("\xff", 8),
-		"\x03" + strings.Repeat("\x00", 7) + strings.Repeat("\xff", 8), "\x02" + strings.Repeat("\x00", 31)} {
-		bad := must(quantmf.AppendSection(plain, "name", []byte(names)))(t)
-		if _, err := unmarshal(bad); cli.ExitCode(err) != cli.BadInput {
-			t.Errorf("%q: %v", names, err)
-		}
+	bad := must(quantmf.AppendSection(plain, "name", []byte("short")))(t)
+	if _, err := unmarshal(bad); cli.ExitCode(err) != cli.BadInput {
+		t.Errorf("damaged names: %v", err)
 	}
 	fitted.History, fitted.Best = nil, 0
 	empty, _ := fitted.MarshalBinary()
@@ -554,7 +548,6 @@ func TestNames(t *testing.T) {
 	}
 	// A matrix without names is taken by its number of features alone.
 	unnamed := &table.Table{Features: table.Numbered("f", 3), X: x}
-	got.Log1p, got.Top = false, false
 	if _, err := got.fitting(unnamed, &cli.Input{}, io.Discard); err != nil {
 		t.Error(err)
 	}

@@ -19,10 +19,7 @@ func frame(header string, numbers ...float64) []byte {
 	b := append([]byte(frameMagic), make([]byte, 12)...)
 	binary.LittleEndian.PutUint32(b[4:], uint32(len(header)))
 	binary.LittleEndian.PutUint64(b[8:], uint64(8*len(numbers)))
-	b = append(b, header...)
-	for _, v := range numbers {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-	}
+	b, _ = binary.Append(append(b, header...), binary.LittleEndian, numbers)
 	return b
 }
 
@@ -42,10 +39,8 @@ type answered struct {
 
 // numbers returns the numbers of the only array.
 func (a *answered) numbers() []float64 {
-	var x []float64
-	for b := a.body; len(b) >= 8; b = b[8:] {
-		x = append(x, math.Float64frombits(binary.LittleEndian.Uint64(b)))
-	}
+	x := make([]float64, len(a.body)/8)
+	binary.Decode(a.body, binary.LittleEndian, x)
 	return x
 }
 
