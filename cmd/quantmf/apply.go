@@ -300,8 +300,7 @@ func (a *applied) normalize(s cli.Streams) error {
 	}
 	q, is := m.Model.(*quantmf.QMFQ)
 	if !is {
-		name, _ := m.title()
-		return cli.UsageError(a.words[0] + " is a model of kind " + name +
+		return cli.UsageError(a.words[0] + " is a model of kind " + m.kind() +
 			", which has no map from a feature's scale to the components': fit one with -method qmfq")
 	}
 	if t, err = m.fitting(t, &a.in, s.Err); err != nil {

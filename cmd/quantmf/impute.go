@@ -453,11 +453,8 @@ func (r *imputation) write(out *cli.Outputs) error {
 		if !strings.HasSuffix(strings.ToLower(r.features), ".csv") {
 			c.Comma = '\t'
 		}
-		own := "error_of_mean"
-		if r.median() {
-			own = "error_of_median"
-		}
-		c.Write([]string{"feature", "missing", "checked", "error", own, "less", "stderr", "verdict"})
+		c.Write([]string{"feature", "missing", "checked", "error", "error_of_" + r.value, "less", "stderr",
+			"verdict"})
 		for _, o := range r.object().Features {
 			c.Write([]string{o.Name, strconv.Itoa(o.Missing), strconv.Itoa(o.Checked), digits(o.Error),
 				digits(o.Own), digits(o.Less), digits(o.StdErr), o.Verdict})
@@ -515,13 +512,10 @@ func (r *imputation) object() imputeObject {
 	x := r.table.X
 	loss, _ := r.fitFlags.options.Loss.MarshalText() // which has no error
 	o := imputeObject{Matrix: r.name(), Model: r.kept, Missing: missing(x), Loss: string(loss),
-		LossReason: r.losses, Components: r.model.Rank(), Value: "mean", Checked: r.all.hidden,
+		LossReason: r.losses, Components: r.model.Rank(), Value: r.value, Checked: r.all.hidden,
 		Hidden:   r.manner.String(),
 		Interval: r.inside, Categories: r.categories.object(r.of),
 		Warnings: append([]string{}, r.words...)}
-	if r.median() {
-		o.Value = "median"
-	}
 	if r.all.hidden > 0 {
 		model, own := r.all.errors(r.median())
 		share, stdErr := overall(r.of, r.median())
@@ -567,10 +561,9 @@ func (r *imputation) summary(seconds float64) string {
 	var s strings.Builder
 	line := linesOf(&s)
 	x := r.table.X
-	read := &result{fitFlags: &r.fitFlags, table: r.table}
 	whole := r.asRead()
 	line("Matrix", "%s: %s × %s%s", r.name(), table.Counted(whole.X.Rows, "feature"),
-		table.Counted(x.Cols, "sample"), read.naming(missing(whole.X)))
+		table.Counted(x.Cols, "sample"), r.naming(r.table, missing(whole.X)))
 	if r.categories != nil {
 		line("Categories", "%s", r.categories)
 	}
@@ -581,13 +574,8 @@ func (r *imputation) summary(seconds float64) string {
 	if r.kept != "" {
 		from = ", kept in " + r.kept
 	}
-	kind, _ := r.model.title()
-	line("Model", "%s of %s%s", kind, table.Counted(r.model.Rank(), "component"), from)
-	what := "mean"
-	if r.median() {
-		what = "median"
-	}
-	by := "what the model says of it"
+	line("Model", "%s of %s%s", r.model.kind(), table.Counted(r.model.Rank(), "component"), from)
+	what, by := r.value, "what the model says of it"
 	if r.spread() {
 		by = "the " + what + " of its distribution"
 	}

@@ -120,8 +120,7 @@ func writeJSON(w io.Writer, object any) error {
 func (m *model) tell(r readings, k *known) string {
 	var s strings.Builder
 	line := linesOf(&s)
-	name, formula := m.title()
-	line("Model", "%s of %s (%s)", name, table.Counted(m.of.U.Cols, "component"), formula)
+	line("Model", "%s of %s (%s)", m.kind(), table.Counted(m.of.U.Cols, "component"), m.formula())
 	of := ""
 	if m.Matrix != "" {
 		of = m.Matrix + ": "

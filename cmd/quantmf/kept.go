@@ -61,8 +61,7 @@ func (r *imputation) spread() bool {
 // workKept makes the check, and fills the matrix in.
 func (r *imputation) workKept(ctx context.Context) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(r.options.Workers())) // which 0 leaves as it is
-	kind, _ := r.model.title()
-	r.tell.Begin(kind)
+	r.tell.Begin(r.model.kind())
 	if err := r.checkKept(ctx); err != nil {
 		return err
 	}

@@ -39,9 +39,11 @@ func modelOf(m quantmf.Model) *model {
 	return of
 }
 
-// title returns the name of the kind for people, and its formula.
-func (m *model) title() (name, formula string) {
-	return strings.ToUpper(m.method), map[string]string{
+// kind is the name of the kind for people, and formula what it says.
+func (m *model) kind() string { return strings.ToUpper(m.method) }
+
+func (m *model) formula() string {
+	return map[string]string{
 		"nmf":  "X = UV",
 		"qmf":  "X = T(UV), one increasing map T per feature",
 		"qmfq": "X = T(P(T'(X))), two increasing maps per feature and P a projection onto the components",

@@ -31,10 +31,9 @@ func (r *result) summary(seconds float64) (string, error) {
 	if err := r.table.EachRow(func(_ int, row []float64) { gaps += missingIn(row) }); err != nil {
 		return "", err
 	}
-	name, formula := m.title()
 	line("Matrix", "%s: %s × %s%s", r.name(), table.Counted(d, "feature"), table.Counted(n, "sample"),
-		r.naming(gaps))
-	line("Model", "%s of %s (%s)", name, table.Counted(m.of.U.Cols, "component"), formula)
+		r.naming(r.table, gaps))
+	line("Model", "%s of %s (%s)", m.kind(), table.Counted(m.of.U.Cols, "component"), m.formula())
 	m.tellUnseen(line)
 	if r.untried != "" {
 		line("Unseen values", "not predicted: %s", r.untried)
@@ -101,21 +100,21 @@ func foreseen(m *quantmf.BQMF) string {
 
 // naming says where the fitted matrix differs from its file: names that were made up, missing values, -log1p,
 // -top.
-func (r *result) naming(gaps int) string {
+func (f *fitFlags) naming(t *table.Table, gaps int) string {
 	var parts []string
-	if !r.table.NamedFeatures {
+	if !t.NamedFeatures {
 		parts = append(parts, "the file names no features, so they are f1, f2, ...")
 	}
-	if !r.table.NamedSamples {
+	if !t.NamedSamples {
 		parts = append(parts, "the file names no samples, so they are s1, s2, ...")
 	}
 	if gaps > 0 {
 		parts = append(parts, table.Counted(gaps, "missing value"))
 	}
-	if r.in.Log1p {
+	if f.in.Log1p {
 		parts = append(parts, "log(1+x) taken")
 	}
-	if r.in.Top > 0 {
+	if f.in.Top > 0 {
 		parts = append(parts, "the features of largest standard deviation")
 	}
 	if len(parts) == 0 {
@@ -143,7 +142,7 @@ func missingIn(row []float64) (n int) {
 
 // tellUnseen says how well values are predicted that the model has not seen, if that is known.
 func (m *model) tellUnseen(line lineFunc) {
-	text, others := m.Unseen.Words(strings.ToUpper(m.method))
+	text, others := m.Unseen.Words(m.kind())
 	head := "Unseen values"
 	if !m.Unseen.Found() {
 		head = "Warning"
