@@ -19,8 +19,7 @@ import (
 // categories are the words of a matrix.
 type categories struct {
 	whole *table.Table // the matrix as it was read
-	first []int        // of each of its features its first row in the matrix of numbers
-	rows  int          // of that
+	first []int        // of each of its features its first row in the matrix of numbers, and the rows of that
 }
 
 // categoryFlags are those of features whose values are words.
@@ -71,24 +70,16 @@ func (r *imputation) numbered() error {
 	}
 	c := &categories{whole: t}
 	r.table, c.first = t.Indicators()
-	c.rows = r.table.X.Rows
+	c.first = append(c.first, r.table.X.Rows)
 	r.categories = c
 	return nil
-}
-
-// end is the row behind those of feature i.
-func (c *categories) end(i int) int {
-	if i+1 < len(c.first) {
-		return c.first[i+1]
-	}
-	return c.rows
 }
 
 // each calls do for every category: its feature, and its rows.
 func (c *categories) each(do func(i, from, to int)) {
 	for i, words := range c.whole.Words {
 		if words != nil {
-			do(i, c.first[i], c.end(i))
+			do(i, c.first[i], c.first[i+1])
 		}
 	}
 }
@@ -126,7 +117,7 @@ func (c *categories) groups() (groups [][]int) {
 
 // likeliest is the index of the word of feature i that is the most probable in sample j.
 func (c *categories) likeliest(m quantmf.Mat, i, j int) int {
-	from, to := c.first[i], c.end(i)
+	from, to := c.first[i], c.first[i+1]
 	if len(c.whole.Words[i]) == 2 {
 		if m.At(from, j) > 0.5 {
 			return 1
@@ -245,7 +236,7 @@ func (c *categories) right(mean quantmf.Mat, given quantmf.Rows, of []feature) e
 // hide is the hiding of a check: of cells of the matrix as it was read.
 func (c *categories) hide(m manner, src *rand.Rand, share float64) (given quantmf.Mat, count int) {
 	given, count = m.hide(c.whole.X, src, share)
-	return c.whole.IndicatorsOf(given, c.first, c.rows), count
+	return c.whole.IndicatorsOf(given, c.first, c.first[len(c.first)-1]), count
 }
 
 // words are the lines of the summary.
