@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"runtime/metrics"
 	"strings"
@@ -70,9 +69,7 @@ func some(x Mat, share, v float64) Mat {
 // TestToldIsAlive: what MemoryFor tells of a fit is what is alive during it, or up to half as much again, and
 // MemoryOf tells no less.
 func TestToldIsAlive(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	Slow(t)
 	const nmf, qmf, qmfq, bqmf = MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF
 	held, one, missing := WithValidation(0.1), WithEpochs(1), WithMissingValues()
 	scores, paper, frobenius := WithStart(StartScores), WithStart(StartUniform), WithLoss(Frobenius)
@@ -176,7 +173,7 @@ func TestToldIsAlive(t *testing.T) {
 		of("BQMF of many epochs", bqmf, 3, 4, 1, whole, WithEpochs(100000)),
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if (c.method != bqmf || c.d*c.n > 15000 || c.n >= 800) && os.Getenv("QUANTMF_LONG") == "" {
+			if (c.method != bqmf || c.d*c.n > 15000 || c.n >= 800) && !Long {
 				t.Skip("QUANTMF_LONG is not set: what its constructors draw is held by TestCounted")
 			}
 			full, r := NewMat(c.d, c.n), rand.New(rand.NewPCG(1, 1))

@@ -669,9 +669,7 @@ func TestBQMFCurve(t *testing.T) {
 // have mass counted by the part of it that lies within (in a closed interval they would
 // count whole).
 func TestBQMFIntervalsHold(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fits two larger matrices")
-	}
+	Slow(t)
 	continuous := func(seed uint64) Mat { x, _ := bent(100, 90, 3, 0, 20+seed); return x }
 	for name, of := range map[string]struct {
 		seeds  uint64

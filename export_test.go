@@ -12,8 +12,10 @@ var (
 	AllEnd       = allEnd
 	Bent         = bent
 	CountsOf     = countsOf
+	Draws        = draws
 	Holders      = holders
 	LoadRows     = loadRows
+	Long         = long
 	Lognormal    = lognormal
 	Numbers      = numbers
 	OK           = ok

@@ -233,9 +233,7 @@ func TestWeightsOfTrials(t *testing.T) {
 // TestWeightsOfHidden: hidden cells are judged by their weights, and those of weight 0 are not hidden,
 // whatever x has there: by HeldOut as by MethodAuto, which finds them in the part of a large matrix, too.
 func TestWeightsOfHidden(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	Slow(t)
 	x, _ := heavy()
 	only, hidden, wrong := NewMat(x.Dims()), x.Clone(), x.Clone()
 	for i := range x.Data {

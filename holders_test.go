@@ -139,9 +139,6 @@ func TestRowsMemory(t *testing.T) {
 				append(signed, WithEpochs(1), WithWorkers(1), WithValidation(0.1))...))
 		},
 	} {
-		if !long && name == "QMF" { // less than with hidden cells
-			continue
-		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		if err := fit(); err != nil {

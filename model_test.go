@@ -72,9 +72,7 @@ func purity(tops [][]Top, group []int) float64 {
 // component are those of a planted group; with the entries of U or with shares
 // alone far fewer are.
 func TestTopFeaturesFindGroups(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fits of 200 epochs and more")
-	}
+	Slow(t)
 	seeds, noises := draws(3, 1, 1), []float64{0.1}
 	if long {
 		noises = []float64{0.1, 0.3}
@@ -113,9 +111,7 @@ func TestTopFeaturesFindGroups(t *testing.T) {
 // TestTopsWithHoles: with missing cells, a constant feature and a feature of one
 // observed cell the groups are still found, and those two features are no one's.
 func TestTopsWithHoles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fits for long")
-	}
+	Slow(t)
 	full, group := planted(1, 0.1)
 	x := holed(full, 0.15)
 	for j := range x.Cols {

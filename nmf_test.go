@@ -92,9 +92,7 @@ func TestScikit(t *testing.T) {
 // TestPublishedKL: the best of five seeds comes within 1 % of the best that is known of each set. It stops at
 // the first seed that does. Without QUANTMF_LONG, of one set and rank 3, and for 30 epochs instead of 500.
 func TestPublishedKL(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fits whole data sets")
-	}
+	Slow(t)
 	const data = "../shared/data/"
 	sets := map[string][]string{
 		"golub-leukemia": {"exp"}, "orl-faces-23x28": {"pixels"}, "sotu-wordcounts": {"counts"},

@@ -219,9 +219,7 @@ func TestToy(t *testing.T) {
 // 1000 and 300 epochs in 60 and 30. Without QUANTMF_LONG it is one seed, for 30 and 60
 // epochs of QMF and 30 of QMFQ on the small matrices.
 func TestAuthorsCurves(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fits for long")
-	}
+	Slow(t)
 	const data = "../shared/data/toy/"
 	text, err := os.ReadFile(data + "official.json")
 	if err != nil {
@@ -290,7 +288,7 @@ func TestAuthorsCurves(t *testing.T) {
 // TestRealData holds QMF to be below NMF after 1000 multiplicative updates, on three whole
 // matrices where QUANTMF_LONG is set. 1000 epochs of Newton's method end lower than that.
 func TestRealData(t *testing.T) {
-	if os.Getenv("QUANTMF_LONG") == "" {
+	if !long {
 		t.Skip("QUANTMF_LONG is not set: fits whole data sets")
 	}
 	for _, c := range []struct {
@@ -300,9 +298,6 @@ func TestRealData(t *testing.T) {
 		{"../shared/data/golub-leukemia/exp.tsv.gz", 5, 8}} {
 		t.Run(c.path, func(t *testing.T) {
 			x := load(t, c.path)
-			if !long && c.path != "testdata/laml-exp.tsv.gz" {
-				x = first(x, 150)
-			}
 			nmf := must(FitNMF(context.Background(), x, c.k, WithEpochs(1000),
 				WithUpdates(UpdatesMultiplicative)))(t)
 			qmf := must(FitQMF(context.Background(), x, c.k, WithLevels(c.m), WithShrinkage(0)))(t)

@@ -49,7 +49,6 @@ func overShards(ctx context.Context, f samebits.Fit, x Rows, count int) (Model, 
 // TestSame: one hash for each fit, whatever holds its matrix, on one machine and over 1, 2, 3 and 8 shards:
 // without QUANTMF_LONG each fit is made in one or two of the ways, and over one number of shards.
 func TestSame(t *testing.T) {
-	long := os.Getenv("QUANTMF_LONG") != ""
 	for a, f := range samebits.Fits() {
 		if testing.Short() && a > 1 { // an NMF and a QMF
 			break
@@ -59,7 +58,7 @@ func TestSame(t *testing.T) {
 		options := slices.Concat(f.Options, f.OneMachine)
 		for i, holder := range []string{"in full", "rows", "single", "sparse", "sparse, single", "x.mtx",
 			"x.npy"} {
-			if !long && (a+i)%4 > 0 {
+			if !Long && (a+i)%4 > 0 {
 				continue
 			}
 			x := holders[holder]
@@ -75,7 +74,7 @@ func TestSame(t *testing.T) {
 			f.Check(t, holder, must(Fit(t.Context(), f.Method, x, f.Rank, options...))(t))
 		}
 		for i, shards := range []int{2, 8, 3, 1} {
-			if !long && i != a%4 {
+			if !Long && i != a%4 {
 				continue
 			}
 			x := holders[map[bool]string{true: "sparse", false: "in full"}[shards%2 == 0]]

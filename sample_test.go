@@ -3,7 +3,6 @@ package quantmf_test
 import (
 	"errors"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -72,9 +71,7 @@ func fitted(t *testing.T, x Mat, opts ...FitOption) *BQMF {
 // TestSampleMarginals: each cell is drawn from the distribution of which Interval has the quantiles, be it
 // hidden or observed, continuous or of counts.
 func TestSampleMarginals(t *testing.T) {
-	if testing.Short() {
-		t.Skip("makes many draws")
-	}
+	Slow(t)
 	t.Parallel()
 	const draws = 150
 	_, seen := assays(12, 40, 5, 1, 1)
@@ -121,9 +118,7 @@ func TestSampleMarginals(t *testing.T) {
 // off. Draws that take each cell by itself have squares of three to five times as much for samples. Without
 // what goes on from hidden cells to others those of chains have three times as much.
 func TestSampleMeans(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fits many tables")
-	}
+	Slow(t)
 	t.Parallel()
 	for _, kind := range []struct {
 		name string
@@ -248,15 +243,10 @@ func line(x Mat) (slope, variance float64) {
 // variance of q is u + (1 + 1/M) b. Its 95 % intervals hold the true slope as often as they say. Those of a
 // matrix that is filled with means do not, nor do those of the samples that have both values.
 func TestRubin(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fits many tables")
-	}
+	Slow(t)
 	t.Parallel()
 	const n, draws = 150, 10
-	tables := 18
-	if os.Getenv("QUANTMF_LONG") != "" {
-		tables = 50
-	}
+	tables := Draws(50, 18, 0)
 	held := map[string]float64{}
 	hold := func(what string, slope, variance float64) {
 		if math.Abs(slope-1) < 2*math.Sqrt(variance) {

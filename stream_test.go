@@ -5,7 +5,6 @@ package quantmf_test
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	. "github.com/quantmf/quantmf"
@@ -16,9 +15,7 @@ import (
 // comes each time to the loss of a fit from nothing, and new samples have the scores that they have by that
 // fit. When features trade places, the scores rise.
 func TestStream(t *testing.T) {
-	if testing.Short() {
-		t.Skip("twenty fits")
-	}
+	Slow(t)
 	t.Parallel()
 	const n = 120
 	x, missing := bentTable(24, n, 1), WithMissingValues()
@@ -64,7 +61,7 @@ func TestStream(t *testing.T) {
 // TestStreamOfPatients: on real assays 50 more patients of the same kind take a fifth of the epochs of a
 // refit.
 func TestStreamOfPatients(t *testing.T) {
-	if os.Getenv("QUANTMF_LONG") == "" {
+	if !Long {
 		t.Skip("QUANTMF_LONG is not set: six fits of a whole table")
 	}
 	t.Parallel()

@@ -219,9 +219,7 @@ func TestTransformAtItsLeast(t *testing.T) {
 // each by Levenberg and Marquardt, of which the best goes on. Searches that leave starts sooner by their
 // loss, by what their models promise or by how near they come to each other end higher for some.
 func TestTransformSearch(t *testing.T) {
-	if testing.Short() {
-		t.Skip("plain loops take seconds")
-	}
+	Slow(t)
 	ctx := context.Background()
 	some := []struct {
 		name string

@@ -46,9 +46,7 @@ func unrepeated(x Mat, times []float64) Mat {
 // TestSampleWeights: a fit with whole numbers as weights of samples is that of a matrix that has each sample
 // as often: from the same factors it has the same losses, and the same U.
 func TestSampleWeights(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	Slow(t)
 	x := first(toy(0), 13).Clone()
 	x.Cols = 12
 	x = x.Clone()

@@ -88,9 +88,7 @@ func optimalBy(t *testing.T, x, weights Mat, m *NMF, loss Loss, p Penalties, fix
 // TestPenalties: a fit that has gone on for long is at an optimum of the loss with the penalties, by both
 // methods, with cells missing or not, and the objective never rises on the way.
 func TestPenalties(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	Slow(t)
 	x := first(toy(0), 13).Clone()
 	for name, p := range map[string]Penalties{
 		"L1":         {L1U: 0.05, L1V: 0.02},
