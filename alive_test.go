@@ -76,7 +76,7 @@ func TestToldIsAlive(t *testing.T) {
 	type change func(x Mat) Rows
 	whole := func(x Mat) Rows { return x }
 	zeros := func(x Mat) Rows { return some(x, 0.9, 0) }
-	few := func(x Mat) Rows { return SparseOf(t, some(x, 0.97, 0)) }
+	few := func(x Mat) Rows { return SparseOf[float64](t, some(x, 0.97, 0)) }
 	holes := func(share float64) change {
 		return func(x Mat) Rows { return some(x, share, math.NaN()) }
 	}
@@ -181,7 +181,7 @@ func TestToldIsAlive(t *testing.T) {
 				full.Data[i] = 1 + r.ExpFloat64()
 			}
 			x := c.of(full)
-			told := must(MemoryFor(t.Context(), c.method, x, c.k, c.opts...))(t)
+			told := Must(MemoryFor(t.Context(), c.method, x, c.k, c.opts...))(t)
 			if most, err := MemoryOf(c.method, c.d, c.n, c.k, c.opts...); err != nil ||
 				max(most.Fit, most.Rows) < told.Fit && !strings.HasSuffix(c.name, "in another unit") {
 				t.Errorf("told %d of x, %v of its sizes, %v", told.Fit, most, err)
@@ -193,7 +193,7 @@ func TestToldIsAlive(t *testing.T) {
 				w := &watch{Context: t.Context(), every: float64(told.Fit) / 30}
 				w.collect()
 				w.before, w.most = w.most, 0
-				m := must(Fit(w, c.method, x, c.k, c.opts...))(t)
+				m := Must(Fit(w, c.method, x, c.k, c.opts...))(t)
 				w.collect()
 				if q, is := m.(*QMF); strings.HasSuffix(c.name, "StartNMF") && is && q.Start != StartNMF {
 					t.Errorf("took %v", q.Start)

@@ -110,7 +110,7 @@ func TestAuto(t *testing.T) {
 	Slow(t)
 	told := 0
 	close := []Candidate{{Method: MethodNMF, Rank: 7}, {Method: MethodNMF, Rank: 8}}
-	must(Choose(t.Context(), mixed(100, 120, false), close, func(int, int) error {
+	Must(Choose(t.Context(), mixed(100, 120, false), close, func(int, int) error {
 		told++
 		return nil
 	}))(t)
@@ -120,9 +120,9 @@ func TestAuto(t *testing.T) {
 	for name, want := range map[string]Method{"lines": MethodNMF, "bent": MethodQMF} {
 		const seed, masks = 3, 9 // most of the trials of the bent rows begin alike
 		x := mixed(40, 60, name == "bent")
-		candidates := must(Candidates(x, 3, WithSeed(seed)))(t)
+		candidates := Must(Candidates(x, 3, WithSeed(seed)))(t)
 		last, told := 0, 0
-		choice := must(Choose(t.Context(), x, candidates, func(done, all int) error {
+		choice := Must(Choose(t.Context(), x, candidates, func(done, all int) error {
 			last, told = all-done, told+1
 			return nil
 		}))(t)
@@ -136,7 +136,7 @@ func TestAuto(t *testing.T) {
 		for i, c := range candidates {
 			trials[i] = Trial{Rank: i, Options: c.Options}
 		}
-		again := must(HeldOut(t.Context(), x, func(ctx context.Context, x Rows, i int,
+		again := Must(HeldOut(t.Context(), x, func(ctx context.Context, x Rows, i int,
 			o ...FitOption) (Model, error) {
 			return Fit(ctx, candidates[i].Method, x, 3, o...)
 		}, trials, Masks{Repeats: masks, Seed: seed}))(t)
@@ -151,20 +151,20 @@ func TestAuto(t *testing.T) {
 			t.Errorf("%s: worse by %v ± %v, of the means by %v", name, worse, stdErr, share)
 		}
 		explained, _ := again[choice.Best].Explained()
-		if less := 1 - again[choice.Best].Mean/mean(again[0].Baseline); math.Abs(explained-less) > 1e-2 {
+		if less := 1 - again[choice.Best].Mean/Mean(again[0].Baseline); math.Abs(explained-less) > 1e-2 {
 			t.Errorf("%s: %v is explained, of the means %v", name, explained, less)
 		}
 		var phases []Phase
-		model := must(choice.Fit(t.Context(), x, WithProgress(func(p Progress) error {
+		model := Must(choice.Fit(t.Context(), x, WithProgress(func(p Progress) error {
 			phases = append(phases, p.Phase)
 			return nil
 		})))(t)
 		if phases[0] == PhaseChoice {
 			t.Errorf("%s: the fit chooses again", name)
 		}
-		file := must(model.MarshalBinary())(t)
-		three := must(Fit(t.Context(), MethodAuto, x, 3, WithSeed(seed), WithWorkers(3)))(t)
-		if data := must(three.MarshalBinary())(t); string(data) != string(file) {
+		file := FileOf(t, model)
+		three := Must(Fit(t.Context(), MethodAuto, x, 3, WithSeed(seed), WithWorkers(3)))(t)
+		if data := FileOf(t, three); string(data) != string(file) {
 			t.Errorf("%s: another model by three workers", name)
 		}
 	}
@@ -179,8 +179,8 @@ func TestAutoByRows(t *testing.T) {
 		for j := range x.Row(0) {
 			x.Set(0, j, 300*math.Exp(2*src.NormFloat64()))
 		}
-		candidates := must(Candidates(x, 3, WithSeed(3)))(t)
-		choice := must(Choose(t.Context(), x, candidates, nil))(t)
+		candidates := Must(Candidates(x, 3, WithSeed(3)))(t)
+		choice := Must(Choose(t.Context(), x, candidates, nil))(t)
 		nmf, qmf := choice.Trials[0], choice.Trials[1]
 		worse, stdErr := qmf.Worse(nmf)
 		best, open := candidates[choice.Best].Method, worse < 3*stdErr
@@ -190,25 +190,18 @@ func TestAutoByRows(t *testing.T) {
 	}
 }
 
-func mean(v []float64) (sum float64) {
-	for _, x := range v {
-		sum += x / float64(len(v))
-	}
-	return sum
-}
-
 // TestAutoStops: of a matrix too small to hide cells NMF is taken; an error of told and a context end a
 // choice.
 func TestAutoStops(t *testing.T) {
 	t.Parallel()
-	small := must(MatOf([]float64{1, 2}, []float64{3, 4}))(t)
+	small := Must(MatOf([]float64{1, 2}, []float64{3, 4}))(t)
 	if m, err := Fit(t.Context(), MethodAuto, small, 1); err != nil {
 		t.Error(err)
 	} else if _, is := m.(*NMF); !is {
 		t.Errorf("%T", m)
 	}
 	x := mixed(10, 12, false)
-	candidates := must(Candidates(x, 2))(t)
+	candidates := Must(Candidates(x, 2))(t)
 	stop := errors.New("stop")
 	for _, at := range []int{0, 3} {
 		if _, err := Choose(t.Context(), x, candidates, func(done, _ int) error {
@@ -232,7 +225,7 @@ func TestAutoStops(t *testing.T) {
 func TestPart(t *testing.T) {
 	t.Parallel()
 	at := func(d, n int) int64 {
-		return must(MemoryOfPart(d, n, 1<<20, []Candidate{{Method: MethodNMF, Rank: 2}}))(t)
+		return Must(MemoryOfPart(d, n, 1<<20, []Candidate{{Method: MethodNMF, Rank: 2}}))(t)
 	}
 	for _, c := range [][4]int{{4000, 500, 2097, 500}, {100, 100000, 100, 10485}, {1 << 20, 2, 1 << 19, 2},
 		{1000, 1 << 22, 500, 2097}} {
@@ -242,13 +235,13 @@ func TestPart(t *testing.T) {
 	}
 	x := NewMat(100, 300)
 	candidates := []Candidate{{Method: MethodNMF, Rank: 2, Options: []FitOption{WithWorkers(9)}}}
-	one := must(MemoryOfChoice(x, candidates))(t)
+	one := Must(MemoryOfChoice(x, candidates))(t)
 	for i := range x.Data {
 		if i%9 > 0 {
 			x.Data[i] = math.NaN()
 		}
 	}
-	if nine := must(MemoryOfChoice(x, candidates))(t); nine < 4*one || nine > 9*one {
+	if nine := Must(MemoryOfChoice(x, candidates))(t); nine < 4*one || nine > 9*one {
 		t.Errorf("%d bytes of all cells, %d of a ninth of them", one, nine)
 	}
 }

@@ -270,15 +270,15 @@ func BenchmarkEpoch(b *testing.B) {
 }
 
 func fitNMF(ctx context.Context, x Mat, k int, opts ...FitOption) error {
-	return errorOf(FitNMF(ctx, x, k, opts...))
+	return ErrorOf(FitNMF(ctx, x, k, opts...))
 }
 
 func fitQMF(ctx context.Context, x Mat, k int, opts ...FitOption) error {
-	return errorOf(FitQMF(ctx, x, k, opts...))
+	return ErrorOf(FitQMF(ctx, x, k, opts...))
 }
 
 func fitQMFQ(ctx context.Context, x Mat, k int, opts ...FitOption) error {
-	return errorOf(FitQMFQ(ctx, x, k, opts...))
+	return ErrorOf(FitQMFQ(ctx, x, k, opts...))
 }
 
 // BenchmarkCalls times each public call on 256 samples and 16 levels at ε = 0.01.
@@ -290,7 +290,7 @@ func BenchmarkCalls(b *testing.B) {
 	opts := []Option{WithTargetWeights(w), WithSquash(SquashNone)}
 	iterations := 100
 	for ; ; iterations += 100 {
-		t := must(Solve(x, append(opts, WithIterations(iterations))...))(b)
+		t := Must(Solve(x, append(opts, WithIterations(iterations))...))(b)
 		if t.MarginalError <= 1e-9 {
 			break
 		}
@@ -301,7 +301,7 @@ func BenchmarkCalls(b *testing.B) {
 		Solve(x, append(opts, WithIterations(iterations))...)
 		reference = min(reference, float64(time.Since(start)))
 	}
-	t := must(Solve(x, opts...))(b)
+	t := Must(Solve(x, opts...))(b)
 	f, _ := t.Map(q)
 	rows, levels, zs := NewMat(64, n), Mat{Rows: 1, Cols: m, Data: q, Stride: m}, NewMat(64, n)
 	for i := range rows.Rows {
@@ -314,32 +314,32 @@ func BenchmarkCalls(b *testing.B) {
 		per  int
 		call func() error
 	}{
-		{"Solve", 1, func() error { return errorOf(Solve(x, opts...)) }},
-		{"SoftQuantile", 1, func() error { return errorOf(SoftQuantile(x, q, opts...)) }},
-		{"SoftRank", 1, func() error { return errorOf(SoftRank(x, opts...)) }},
-		{"SoftSort", 1, func() error { return errorOf(SoftSort(x, opts...)) }},
+		{"Solve", 1, func() error { return ErrorOf(Solve(x, opts...)) }},
+		{"SoftQuantile", 1, func() error { return ErrorOf(SoftQuantile(x, q, opts...)) }},
+		{"SoftRank", 1, func() error { return ErrorOf(SoftRank(x, opts...)) }},
+		{"SoftSort", 1, func() error { return ErrorOf(SoftSort(x, opts...)) }},
 		{"SoftQuantiles,3levels", 1,
-			func() error { return errorOf(SoftQuantiles(x, []float64{0.25, 0.5, 0.75})) }},
-		{"SoftTopK,5", 1, func() error { return errorOf(SoftTopK(x, 5)) }},
+			func() error { return ErrorOf(SoftQuantiles(x, []float64{0.25, 0.5, 0.75})) }},
+		{"SoftTopK,5", 1, func() error { return ErrorOf(SoftTopK(x, 5)) }},
 		{"SoftQuantileRows", 64,
-			func() error { return errorOf(SoftQuantileRows(rows, levels, one...)) }},
+			func() error { return ErrorOf(SoftQuantileRows(rows, levels, one...)) }},
 		{"SoftQuantileRowsVJP", 64,
 			func() error { _, _, _, err := SoftQuantileRowsVJP(rows, levels, zs, one...); return err }},
 		{"Rank", 1, func() error { t.Rank(); return nil }},
 		{"Sort", 1, func() error { t.Sort(); return nil }},
-		{"Quantile", 1, func() error { return errorOf(t.Quantile(q)) }},
-		{"RankVJP", 1, func() error { return errorOf(t.RankVJP(z)) }},
-		{"SortVJP", 1, func() error { return errorOf(t.SortVJP(z[:m])) }},
-		{"QuantileVJP", 1, func() error { return errorOf(t.QuantileVJP(q, z)) }},
-		{"QuantileJVP", 1, func() error { return errorOf(t.QuantileJVP(q, Gradient{X: z})) }},
+		{"Quantile", 1, func() error { return ErrorOf(t.Quantile(q)) }},
+		{"RankVJP", 1, func() error { return ErrorOf(t.RankVJP(z)) }},
+		{"SortVJP", 1, func() error { return ErrorOf(t.SortVJP(z[:m])) }},
+		{"QuantileVJP", 1, func() error { return ErrorOf(t.QuantileVJP(q, z)) }},
+		{"QuantileJVP", 1, func() error { return ErrorOf(t.QuantileJVP(q, Gradient{X: z})) }},
 		{"Map.At", 1, func() error { f.At(0.3); return nil }},
 		{"Map.Slope", 1, func() error { f.Slope(0.3); return nil }},
-		{"Map.Invert", 1, func() error { return errorOf(f.Invert(5)) }},
+		{"Map.Invert", 1, func() error { return ErrorOf(f.Invert(5)) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for range b.N {
-				ok(b, c.call())
+				OK(b, c.call())
 			}
 			row := float64(b.Elapsed()) / float64(b.N) / float64(c.per)
 			b.ReportMetric(row/1000, "µs/row")

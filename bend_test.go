@@ -29,7 +29,7 @@ func TestBendOfBulk(t *testing.T) {
 			x.Set(i, j, u*value*(1+0.01*r.Float64()))
 		}
 	}
-	q := must(FitQMF(context.Background(), x, 1))(t)
+	q := Must(FitQMF(context.Background(), x, 1))(t)
 	for i, bend := range q.Bend() {
 		if bend > 0.05 {
 			t.Errorf("feature %d: bend %.3f", i, bend)

@@ -20,9 +20,9 @@ import (
 	"github.com/quantmf/quantmf/internal/section"
 )
 
-// bent returns a d × n matrix of rank k and noise under a curve of each row's own,
+// Bent returns a d × n matrix of rank k and noise under a curve of each row's own,
 // and a copy with a share of its cells hidden.
-func bent(d, n, k int, share float64, seed uint64) (x, given Mat) {
+func Bent(d, n, k int, share float64, seed uint64) (x, given Mat) {
 	src := random.Split(seed, 9)
 	normal := func() float64 { return elem.NormalQuantile(math.Max(src.Float64(), 1e-12)) }
 	u, v := NewMat(d, k), NewMat(k, n)
@@ -57,7 +57,7 @@ func bent(d, n, k int, share float64, seed uint64) (x, given Mat) {
 
 func fitBQMF(t *testing.T, x Mat, rank int, opts ...FitOption) *BQMF {
 	t.Helper()
-	return must(FitBQMF(context.Background(), x, rank, opts...))(t)
+	return Must(FitBQMF(context.Background(), x, rank, opts...))(t)
 }
 
 // TestBQMFPredicts: of three components under curves, and noise, a fit says that they are three, predicts
@@ -65,7 +65,7 @@ func fitBQMF(t *testing.T, x Mat, rank int, opts ...FitOption) *BQMF {
 func TestBQMFPredicts(t *testing.T) {
 	Slow(t)
 	for loss, log := range map[Loss]bool{KL: false, Frobenius: true} {
-		x, given := bent(40, 36, 3, 0.15, 1)
+		x, given := Bent(40, 36, 3, 0.15, 1)
 		for i := range x.Data {
 			if log {
 				x.Data[i], given.Data[i] = math.Log(x.Data[i]), math.Log(given.Data[i])
@@ -99,7 +99,7 @@ func TestBQMFPredicts(t *testing.T) {
 		if !log {
 			continue
 		}
-		if p := must(HeldOut(t.Context(), x, FitBQMF, []Trial{{Rank: 0}, {Rank: 1}},
+		if p := Must(HeldOut(t.Context(), x, FitBQMF, []Trial{{Rank: 0}, {Rank: 1}},
 			Masks{Repeats: 1, Seed: 1}))(t); !(p[0].Mean < p[1].Mean) {
 			t.Errorf("three components predict worse than one: %v", p)
 		}
@@ -107,23 +107,23 @@ func TestBQMFPredicts(t *testing.T) {
 }
 
 func TestBQMFTransform(t *testing.T) {
-	x, _ := bent(40, 60, 3, 0, 8)
+	x, _ := Bent(40, 60, 3, 0, 8)
 	train, fresh := NewMat(40, 45), NewMat(40, 15)
 	for i := range 40 {
 		copy(train.Row(i), x.Row(i)[:45])
 		copy(fresh.Row(i), x.Row(i)[45:])
 	}
 	m := fitBQMF(t, train, 0)
-	loss := must(m.Loss(train))(t)
-	score := must(m.Score(context.Background(), train))(t)
+	loss := Must(m.Loss(train))(t)
+	score := Must(m.Score(context.Background(), train))(t)
 	if score > 1.01*loss {
 		t.Errorf("training columns score %g, loss %g", score, loss)
 	}
-	other := must(m.Score(context.Background(), fresh))(t)
+	other := Must(m.Score(context.Background(), fresh))(t)
 	if other > 3*loss {
 		t.Errorf("new columns score %g, loss %g", other, loss)
 	}
-	v := must(m.Transform(context.Background(), train))(t)
+	v := Must(m.Transform(context.Background(), train))(t)
 	dev := 0.0
 	for i, w := range v.Data {
 		dev += (w - m.V.Data[i]) * (w - m.V.Data[i]) / float64(len(v.Data))
@@ -137,8 +137,8 @@ func TestBQMFTransform(t *testing.T) {
 // samples, and nothing is begun once the context has ended. It counts looks, not time.
 func TestBQMFCancel(t *testing.T) {
 	Slow(t)
-	d, n, moments := draws(300, 40, 0), draws(150, 30, 0), draws(12, 5, 0)
-	x, _ := bent(d, n, 5, 0, 9)
+	d, n, moments := Draws(300, 40, 0), Draws(150, 30, 0), Draws(12, 5, 0)
+	x, _ := Bent(d, n, 5, 0, 9)
 	x.Set(3, 3, math.NaN())
 	whole := &looks{Context: context.Background()}
 	var at []int // looks by the end of each epoch
@@ -151,7 +151,7 @@ func TestBQMFCancel(t *testing.T) {
 		}
 		return nil
 	}
-	must(fit(whole, WithProgress(count)))(t)
+	Must(fit(whole, WithProgress(count)))(t)
 	t.Logf("looks: %v, %d in all", at, whole.count)
 	least := 2 * d // of an epoch
 	if at[0] < d {
@@ -185,7 +185,7 @@ func TestBQMFCancel(t *testing.T) {
 
 // TestBQMFRank: rank 0 is min(50, d-1, n-1), another one a bound.
 func TestBQMFRank(t *testing.T) {
-	x, _ := bent(6, 7, 1, 0, 12)
+	x, _ := Bent(6, 7, 1, 0, 12)
 	for rank, want := range map[int]int{0: 5, 3: 3, 30: 5} {
 		if got := fitBQMF(t, x, rank, WithEpochs(0)).Rank(); got != want {
 			t.Errorf("rank %d is %d", rank, got)
@@ -197,8 +197,8 @@ func TestBQMFRank(t *testing.T) {
 // model says is finite.
 func TestBQMFFileOfAnyNumbers(t *testing.T) {
 	Slow(t)
-	_, given := bent(4, 6, 1, 0.1, 2)
-	b := marshalled(t, fitBQMF(t, given, 1, WithMissingValues(), WithEpochs(2)))
+	_, given := Bent(4, 6, 1, 0.1, 2)
+	b := FileOf(t, fitBQMF(t, given, 1, WithMissingValues(), WithEpochs(2)))
 	values := append(real(5e-324, 1, 1e29, 1e200, math.MaxFloat64, -1e-320, -1e200), 0, 1, 1<<40)
 	refused, taken := map[string]int{}, 0
 	for _, tag := range section.RequiredTags(section.BQMF) {
@@ -237,7 +237,7 @@ func takesOrRefuses(t *testing.T, file []byte, x Mat) bool {
 	}
 	allFinite(t, "BQMF", m, x)
 	below, upTo, err := m.Probability(x)
-	ok(t, err)
+	OK(t, err)
 	for j, x := range x.Data {
 		if x == x && !(0 <= below.Data[j] && below.Data[j] <= upTo.Data[j] && upTo.Data[j] <= 1) {
 			t.Errorf("probabilities %v and %v", below.Data[j], upTo.Data[j])
@@ -248,7 +248,7 @@ func takesOrRefuses(t *testing.T, file []byte, x Mat) bool {
 
 // TestBQMFConstantRows: constant rows are fitted exactly, and nothing of the other rows depends on them.
 func TestBQMFConstantRows(t *testing.T) {
-	_, given := bent(20, 26, 2, 0.2, 3)
+	_, given := Bent(20, 26, 2, 0.2, 3)
 	with, constant := NewMat(24, 26), []int{0, 7, 8, 23}
 	at := 0
 	for i := range with.Rows {
@@ -277,7 +277,7 @@ func TestBQMFConstantRows(t *testing.T) {
 	x.Set(7, 0, 20)
 	x.Set(7, 1, 22)
 	below, upTo, err := got.Probability(x)
-	ok(t, err)
+	OK(t, err)
 	closeTo(t, "the probability of less than 20, 22 and 21 where all is 21", below.Row(7)[:3],
 		[]float64{0, 1, 0}, 0)
 	closeTo(t, "the probability of at most 20, 22 and 21 where all is 21", upTo.Row(7)[:3],
@@ -289,8 +289,8 @@ func TestBQMFConstantRows(t *testing.T) {
 func TestBQMFFileOfOtherLengths(t *testing.T) {
 	_, given := twins(12, 40, 1, 0.9, 4)
 	for _, loss := range []Loss{KL, Frobenius} {
-		b := marshalled(t, fitBQMF(t, given, 1, WithMissingValues(), WithLoss(loss)))
-		f := must(decode(b, section.BQMF))(t)
+		b := FileOf(t, fitBQMF(t, given, 1, WithMissingValues(), WithLoss(loss)))
+		f := Must(decode(b, section.BQMF))(t)
 		if len(f.Payload("STGF")) == 0 {
 			t.Error("no row has a second stage: nothing is tested of it")
 		}
@@ -319,7 +319,7 @@ func TestBQMFFileOfOtherLengths(t *testing.T) {
 				var format *FormatError
 				switch {
 				case what == "as it was":
-					if err != nil || !bytes.Equal(marshalled(t, m), b) {
+					if err != nil || !bytes.Equal(FileOf(t, m), b) {
 						t.Fatalf("%v: a file that is not read back: %v", loss, err)
 					}
 				case !errors.As(err, &format):
@@ -333,7 +333,7 @@ func TestBQMFFileOfOtherLengths(t *testing.T) {
 // TestBQMFRests: a fit ends with the first epoch that moves UV by less than the tolerance, and warns where
 // none did.
 func TestBQMFRests(t *testing.T) {
-	_, given := bent(20, 26, 2, 0.2, 3)
+	_, given := Bent(20, 26, 2, 0.2, 3)
 	fit := func(epochs int) (m *BQMF, warned bool) {
 		m = fitBQMF(t, given, 3, WithMissingValues(), WithTolerance(0.02), WithEpochs(epochs))
 		for _, w := range m.Warnings {
@@ -362,10 +362,9 @@ func bqmfNumbers(d, n, k int) int {
 
 // TestBQMFStates: a state has the numbers of its components, and of those of the best epoch, and no more.
 func TestBQMFStates(t *testing.T) {
-	_, given := bent(20, 26, 2, 0.2, 3)
+	_, given := Bent(20, 26, 2, 0.2, 3)
 	var states [][]byte
-	fitBQMF(t, given, 5, WithMissingValues(), WithEpochs(6), WithValidation(0.1),
-		WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil }))
+	fitBQMF(t, given, 5, WithMissingValues(), WithEpochs(6), WithValidation(0.1), Keep(&states))
 	for k, s := range states {
 		all, size := stateOf(t, s), 0
 		for at := 0; at+8 < len(all["IDX0"]); at += 16 { // the state, and the best one
@@ -382,7 +381,7 @@ func TestBQMFStates(t *testing.T) {
 
 // twins is bent with the noise of rows 2i and 2i+1 of a correlation.
 func twins(d, n, k int, correlation float64, seed uint64) (x, given Mat) {
-	x, given = bent(d, n, k, 0.1, seed)
+	x, given = Bent(d, n, k, 0.1, seed)
 	src := random.Split(seed, 11)
 	shared := make([]float64, n)
 	for i := range d {
@@ -461,10 +460,10 @@ func TestBQMFCorrections(t *testing.T) {
 						missed += math.Abs(elem.Log(said.Data[i] / c.x.Data[i]))
 					}
 				}
-				return missed, must(m.Score(t.Context(), c.x))(t)
+				return missed, Must(m.Score(t.Context(), c.x))(t)
 			}
 			lo, hi, err := m.Interval(0.8)
-			ok(t, err)
+			OK(t, err)
 			in, all := 0.0, 0.0
 			for i, v := range c.given.Data {
 				if v != v {
@@ -479,14 +478,14 @@ func TestBQMFCorrections(t *testing.T) {
 			}
 			with, scored := says(m)
 			without := new(BQMF)
-			ok(t, without.UnmarshalBinary(marshalled(t, m)))
+			OK(t, without.UnmarshalBinary(FileOf(t, m)))
 			c.drop(without.model.Posterior)
 			if missed, score := says(without); with > 0.9*missed || scored >= score {
 				t.Errorf("hidden cells are missed by %g, without the correction by %g; new samples "+
 					"score %g, %g", with, missed, scored, score)
 			}
 			again := new(BQMF) // a file that has nothing of it is the model without
-			if err := again.UnmarshalBinary(marshalled(t, without)); err != nil ||
+			if err := again.UnmarshalBinary(FileOf(t, without)); err != nil ||
 				c.has(again.model.Posterior) {
 				t.Errorf("a file without the correction: %v", err)
 			}
@@ -534,7 +533,7 @@ func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 	}
 	held := x.Clone()
 	c := settings{loss: divergence.KL, validation: 0.1, seed: 1}
-	hidden := must(newCells(x, &c))(t)
+	hidden := Must(newCells(x, &c))(t)
 	for i := range held.Data {
 		if hidden.IsHeld(i/x.Cols, i%x.Cols) {
 			held.Data[i] *= 1.001 // the best epoch stays; no whole number stays one
@@ -560,8 +559,8 @@ func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 		}
 		return append64(section.Encode(section.BQMF, m.model.Sections(m.LeaveOneOut)),
 			fingerprint(m.U, m.V, m.Reconstruct(), m.Median(), lo, hi, m.Sample(1),
-				m.SampleCategories(1, words), must(m.Predict(t.Context(), fresh))(t), newLo, newHi,
-				must(m.Updated(t.Context(), fresh))(t).Reconstruct()))
+				m.SampleCategories(1, words), Must(m.Predict(t.Context(), fresh))(t), newLo, newHi,
+				Must(m.Updated(t.Context(), fresh))(t).Reconstruct()))
 	}
 	if !bytes.Equal(says(a), says(b)) {
 		t.Fatal("hidden values touch the model")
@@ -571,13 +570,13 @@ func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 // A file whose sums are right may hold anything: an error, or a model of which nothing
 // is NaN.
 func FuzzBQMFFile(f *testing.F) {
-	x, given := bent(5, 6, 2, 0.1, 13)
+	x, given := Bent(5, 6, 2, 0.1, 13)
 	for i := range x.Data {
 		if i%3 == 0 {
 			given.Data[i] = math.Floor(given.Data[i])
 		}
 	}
-	m := must(FitBQMF(context.Background(), given, 2, WithMissingValues()))(f)
+	m := Must(FitBQMF(context.Background(), given, 2, WithMissingValues()))(f)
 	file, _ := m.MarshalBinary()
 	tags := append(section.RequiredTags(section.BQMF), section.OptionalTags(section.BQMF)...)
 	// row 1 has a second stage, by rows 0 and 2 and one sample, and rows 1 and 3 have something of samples
@@ -589,7 +588,7 @@ func FuzzBQMFFile(f *testing.F) {
 		"ALIK": section.Words("ALIK", 1, 3),
 		"ABSE": section.Words("ABSE", 1, 4),
 		"ALIZ": section.Floats("ALIZ", half, []float64{0.5, 0.5})}
-	was := must(decode(file, section.BQMF))(f)
+	was := Must(decode(file, section.BQMF))(f)
 	var sections []section.Section
 	for _, tag := range tags {
 		if of, is := with[tag]; is {
@@ -606,7 +605,7 @@ func FuzzBQMFFile(f *testing.F) {
 	f.Add(uint16(200), uint64(0xffefffffffffffff))
 	f.Add(uint16(300), uint64(1))
 	f.Fuzz(func(t *testing.T, at uint16, v uint64) {
-		f := must(decodeSections(b, section.BQMF, tags))(t)
+		f := Must(decodeSections(b, section.BQMF, tags))(t)
 		var sections []section.Section
 		place := int(at)
 		for _, tag := range tags {
@@ -624,7 +623,7 @@ func FuzzBQMFFile(f *testing.F) {
 }
 
 func TestBQMFCurve(t *testing.T) {
-	_, given := bent(12, 40, 2, 0.1, 7)
+	_, given := Bent(12, 40, 2, 0.1, 7)
 	for i := range given.Data {
 		if i%5 != 0 {
 			given.Data[i] = math.Round(given.Data[i])
@@ -632,7 +631,7 @@ func TestBQMFCurve(t *testing.T) {
 	}
 	m := fitBQMF(t, given, 0, WithMissingValues())
 	for i := range 12 {
-		c := must(m.Map(i))(t)
+		c := Must(m.Map(i))(t)
 		places := append([]float64{-1e9, -9, 9, 1e9}, c.of.Y...)
 		for k := -60; k <= 60; k++ {
 			places = append(places, float64(k)/13)
@@ -654,7 +653,7 @@ func TestBQMFCurve(t *testing.T) {
 		}
 		for k := -20; k <= 20; k++ {
 			v := c.At(float64(k) / 10)
-			w := must(c.Invert(v))(t)
+			w := Must(c.Invert(v))(t)
 			if got := c.At(w); math.Abs(got-v) > 1e-12*math.Abs(v) {
 				t.Errorf("row %d: T(%g) = %g, want %g", i, w, got, v)
 			}
@@ -670,7 +669,7 @@ func TestBQMFCurve(t *testing.T) {
 // count whole).
 func TestBQMFIntervalsHold(t *testing.T) {
 	Slow(t)
-	continuous := func(seed uint64) Mat { x, _ := bent(100, 90, 3, 0, 20+seed); return x }
+	continuous := func(seed uint64) Mat { x, _ := Bent(100, 90, 3, 0, 20+seed); return x }
 	for name, of := range map[string]struct {
 		seeds  uint64
 		hidden float64
@@ -751,7 +750,7 @@ func TestBQMFIntervalsHold(t *testing.T) {
 // TestBQMFTellsItsStart: progress is told before the scales are made, behind each 256 rows, and at the end.
 func TestBQMFTellsItsStart(t *testing.T) {
 	var seen []float64
-	must(FitBQMF(t.Context(), lognormal(600, 12), 3, WithEpochs(0), WithProgress(func(p Progress) error {
+	Must(FitBQMF(t.Context(), Lognormal(600, 12), 3, WithEpochs(0), WithProgress(func(p Progress) error {
 		if p.Phase == PhaseFactors {
 			seen = append(seen, p.Done)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/quantmf/quantmf/internal/svd"
 )
 
-// lognormal returns a d × n matrix of independent values, some rows constant.
-func lognormal(d, n int) Mat {
+// Lognormal returns a d × n matrix of independent values, some rows constant.
+func Lognormal(d, n int) Mat {
 	r := random.Split(5, d)
 	x := NewMat(d, n)
 	for i := range x.Data {
@@ -45,7 +45,7 @@ func (l *looks) Err() error {
 // here depends on the machine's speed.
 func TestLooks(t *testing.T) {
 	Slow(t)
-	x := lognormal(600, 24)
+	x := Lognormal(600, 24)
 	type want struct {
 		phase Phase
 		least int
@@ -92,7 +92,7 @@ func TestLooks(t *testing.T) {
 		if c.method != MethodNMF {
 			opts = append(opts, WithLevels(4))
 		}
-		m := must(Fit(ctx, c.method, x, 3, opts...))(t)
+		m := Must(Fit(ctx, c.method, x, 3, opts...))(t)
 		epochs := len(m.(sealed).common().History) - 1
 		enter(99)
 		for _, w := range c.want {

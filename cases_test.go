@@ -66,17 +66,17 @@ type referenceFile struct {
 
 func loadCases(t *testing.T) referenceFile {
 	t.Helper()
-	f := must(os.Open("testdata/cases.json.gz"))(t)
+	f := Must(os.Open("testdata/cases.json.gz"))(t)
 	defer f.Close()
-	z := must(gzip.NewReader(f))(t)
+	z := Must(gzip.NewReader(f))(t)
 	var v referenceFile
-	ok(t, json.NewDecoder(z).Decode(&v))
+	OK(t, json.NewDecoder(z).Decode(&v))
 	if v.Format != "quantmf-cases-1" || len(v.Cases) == 0 {
 		t.Fatalf("format %q with %d cases", v.Format, len(v.Cases))
 	}
 	if data, err := os.ReadFile("../shared/vectors.json"); err == nil { // more of them, in 110 digits
 		var more referenceFile
-		ok(t, json.Unmarshal(data, &more))
+		OK(t, json.Unmarshal(data, &more))
 		for _, c := range more.Cases {
 			c.Squash, c.Coupling = "none", 1
 			v.Cases = append(v.Cases, c)
@@ -152,8 +152,8 @@ func TestCases(t *testing.T) {
 	clusters := 0
 	for _, c := range loadCases(t).Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			tr := must(Solve(c.X, c.options(t)...))(t)
-			T := must(tr.Quantile(c.Q))(t)
+			tr := Must(Solve(c.X, c.options(t)...))(t)
+			T := Must(tr.Quantile(c.Q))(t)
 			closeTo(t, "T", T, c.T, 1e-9*largest(c.T))
 			closeTo(t, "R", tr.Rank(), c.R, 1e-9*largest(c.R))
 			closeTo(t, "S", tr.Sort(), c.S, 1e-9*spread(c.X)+2*u*largest(c.X))
@@ -183,9 +183,9 @@ func TestCases(t *testing.T) {
 				want  vectorGradient
 				scale float64 // max|z|·range(averaged)
 			}{
-				{"T", must(tr.QuantileVJP(c.Q, c.ZT))(t), c.VjpT, largest(c.ZT) * spread(c.Q)},
-				{"R", must(tr.RankVJP(c.ZR))(t), c.VjpR, largest(c.ZR) * float64(len(c.X))},
-				{"S", must(tr.SortVJP(c.ZS))(t), c.VjpS, largest(c.ZS) * spread(c.X)},
+				{"T", Must(tr.QuantileVJP(c.Q, c.ZT))(t), c.VjpT, largest(c.ZT) * spread(c.Q)},
+				{"R", Must(tr.RankVJP(c.ZR))(t), c.VjpR, largest(c.ZR) * float64(len(c.X))},
+				{"S", Must(tr.SortVJP(c.ZS))(t), c.VjpS, largest(c.ZS) * spread(c.X)},
 			} {
 				zero := 64 * u * g.scale
 				within := zero*2/c.Eps*spread(c.Y)*slope + 1e-9*largest(g.want.X)
@@ -217,7 +217,7 @@ func TestCases(t *testing.T) {
 				return
 			}
 			d := c.Dir
-			got := must(tr.QuantileJVP(c.Q,
+			got := Must(tr.QuantileJVP(c.Q,
 				Gradient{X: d.X, A: d.A, B: d.B, Y: d.Y, Q: d.Q, Epsilon: d.Eps}))(t)
 			moves := slope*largest(d.X)*spread(c.Y) + largest(d.Y) + math.Abs(d.Eps)
 			closeTo(t, "JVP", got, c.Jvp, 64*u*2/c.Eps*spread(c.Q)*moves+1e-9*largest(c.Jvp))
@@ -239,7 +239,7 @@ func TestAgainstR(t *testing.T) {
 	}
 	for _, c := range r.Maps {
 		t.Run(c.Name, func(t *testing.T) {
-			got := must(SoftQuantile(c.X, c.Q, WithEpsilon(0)))(t)
+			got := Must(SoftQuantile(c.X, c.Q, WithEpsilon(0)))(t)
 			want := slices.Clone(c.Want)
 			for i, v := range c.X {
 				below, equal := 0, 0
@@ -267,7 +267,7 @@ func TestAgainstR(t *testing.T) {
 	}
 	for _, c := range r.Ranks {
 		t.Run(c.Name, func(t *testing.T) {
-			got := must(SoftRank(c.X, WithEpsilon(0)))(t)
+			got := Must(SoftRank(c.X, WithEpsilon(0)))(t)
 			closeTo(t, "R", got, c.Want, 0)
 		})
 	}

@@ -42,7 +42,7 @@ func TestSampleCategories(t *testing.T) {
 			x.Set(3, j, math.NaN())
 		}
 	}
-	m := must(FitBQMF(t.Context(), x, 0, WithMissingValues()))(t)
+	m := Must(FitBQMF(t.Context(), x, 0, WithMissingValues()))(t)
 	p := m.Reconstruct()
 	share := NewMat(4, n)
 	for seed := range uint64(draws) {

@@ -22,10 +22,10 @@ func TestValidationOfConstants(t *testing.T) {
 		clear(x.Row(i))
 		x.Set(i, i, 3)
 	}
-	m := must(FitQMF(context.Background(), x, 2, WithValidation(0.3), WithEpochs(0)))(t)
+	m := Must(FitQMF(context.Background(), x, 2, WithValidation(0.3), WithEpochs(0)))(t)
 	c := qmfDefaults()
 	c.validation = 0.3
-	hidden := must(newCells(x, &c.settings))(t)
+	hidden := Must(newCells(x, &c.settings))(t)
 	want, alone := 0.0, 0
 	fit := m.Reconstruct()
 	for i := range x.Rows {
@@ -39,7 +39,7 @@ func TestValidationOfConstants(t *testing.T) {
 	}
 }
 
-func timesPower(x Mat, e int) Mat {
+func TimesPower(x Mat, e int) Mat {
 	y := x.Clone()
 	for i, v := range y.Data {
 		y.Data[i] = math.Ldexp(v, e)
@@ -62,7 +62,7 @@ func TestRowsApart(t *testing.T) {
 			t.Run(method.String()+" "+ftoa(below), func(t *testing.T) {
 				m, err := Fit(t.Context(), method, y, 3, append(quick(method), WithEpochs(3))...)
 				if method == MethodNMF || below > 0x1p-100 {
-					ok(t, err)
+					OK(t, err)
 					allFinite(t, method.String(), m, y)
 					return
 				}
@@ -114,7 +114,7 @@ func TestSubnormalSpan(t *testing.T) {
 		x := NewMat(3, 7)
 		x.Data[0], x.Data[1] = 1, 5e-324
 		for seed := range uint64(4) {
-			m := must(FitQMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3), WithValidation(.3),
+			m := Must(FitQMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3), WithValidation(.3),
 				WithEnds(EndsPinned), WithLevels(2), WithSeed(seed)))(t)
 			allFinite(t, "β = "+ftoa(beta), m, x)
 		}

@@ -25,15 +25,14 @@ func TestOtherFactors(t *testing.T) {
 			m.Data[i] = 1 + float64(i%3)
 		}
 	}
-	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ} {
-		var state []byte
-		save := WithCheckpoint(2, func(s []byte) error { state = s; return nil })
-		must(Fit(t.Context(), method, x, 2, WithEpochs(3), WithInit(u, v), save))(t)
+	for method := range MethodBQMF {
+		var states [][]byte
+		Must(Fit(t.Context(), method, x, 2, WithEpochs(3), WithInit(u, v), Keep(&states)))(t)
 		w := v.Clone()
 		w.Data[0]++
 		var option *OptionError
 		if _, err := Fit(t.Context(), method, x, 2, WithEpochs(3), WithInit(u, w),
-			WithResume(state)); !errors.As(err, &option) || option.Option != "WithInit" {
+			WithResume(states[1])); !errors.As(err, &option) || option.Option != "WithInit" {
 			t.Errorf("%v: %v", method, err)
 		}
 	}
@@ -43,10 +42,10 @@ func TestOtherFactors(t *testing.T) {
 func TestCutHistory(t *testing.T) {
 	Slow(t)
 	x := first(toy(2), 6)
-	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
-		var state []byte
-		opts := []FitOption{WithEpochs(3), WithCheckpoint(2, func(s []byte) error { state = s; return nil })}
-		must(Fit(t.Context(), method, x, 2, opts...))(t)
+	for method := range MethodBQMF + 1 {
+		var states [][]byte
+		Must(Fit(t.Context(), method, x, 2, WithEpochs(3), Keep(&states)))(t)
+		state := states[1]
 		var sections []section.Section
 		for tag, payload := range stateOf(t, state) {
 			if tag == "HIST" {
@@ -56,7 +55,7 @@ func TestCutHistory(t *testing.T) {
 		}
 		var format *FormatError
 		cut := WithResume(section.Encode(get32(state[12:]), sections))
-		if _, err := Fit(t.Context(), method, x, 2, append(opts, cut)...); !errors.As(err, &format) {
+		if _, err := Fit(t.Context(), method, x, 2, WithEpochs(3), cut); !errors.As(err, &format) {
 			t.Errorf("%v: %v", method, err)
 		}
 	}
@@ -74,15 +73,12 @@ func TestResumeNamesOptions(t *testing.T) {
 		target option.Function
 		fit    func(o ...FitOption) error
 	}{
-		{option.FitNMF, func(o ...FitOption) error { return errorOf(FitNMF(ctx, x, 2, o...)) }},
-		{option.FitQMF, func(o ...FitOption) error { return errorOf(FitQMF(ctx, x, 2, o...)) }},
-		{option.FitQMFQ, func(o ...FitOption) error { return errorOf(FitQMFQ(ctx, x, 2, o...)) }},
+		{option.FitNMF, func(o ...FitOption) error { return ErrorOf(FitNMF(ctx, x, 2, o...)) }},
+		{option.FitQMF, func(o ...FitOption) error { return ErrorOf(FitQMF(ctx, x, 2, o...)) }},
+		{option.FitQMFQ, func(o ...FitOption) error { return ErrorOf(FitQMFQ(ctx, x, 2, o...)) }},
 	} {
-		var state []byte
-		if err := c.fit(WithEpochs(2),
-			WithCheckpoint(2, func(s []byte) error { state = s; return nil })); err != nil {
-			t.Fatal(c.target.Name, err)
-		}
+		var states [][]byte
+		OK(t, c.fit(WithEpochs(2), Keep(&states)))
 		for k := range option.Kinds {
 			if !c.target.Takes.Has(k) || free.Has(k) {
 				continue
@@ -90,13 +86,13 @@ func TestResumeNamesOptions(t *testing.T) {
 			o := anOption(k, 12, 10, 2)
 			if k == option.Model {
 				methods := map[string]Method{"FitNMF": MethodNMF, "FitQMF": MethodQMF}
-				m := must(Fit(ctx, methods[c.target.Name], x, 2, WithEpochs(1)))(t)
+				m := Must(Fit(ctx, methods[c.target.Name], x, 2, WithEpochs(1)))(t)
 				o = WithModel(m)
 			}
 			if k == option.Start && c.target.Name == "FitNMF" {
 				o = WithStart(StartSVD)
 			}
-			opts := []FitOption{WithResume(state), o}
+			opts := []FitOption{WithResume(states[1]), o}
 			if k != option.Epochs {
 				opts = append(opts, WithEpochs(2))
 			}
@@ -111,7 +107,7 @@ func TestResumeNamesOptions(t *testing.T) {
 // stateOf returns the sections of a state.
 func stateOf(t *testing.T, state []byte) map[string][]byte {
 	t.Helper()
-	f := must(decodeSections(state, get32(state[12:]),
+	f := Must(decodeSections(state, get32(state[12:]),
 		[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"}))(t)
 	all := map[string][]byte{}
 	for _, tag := range f.Tags() {
@@ -134,8 +130,7 @@ func TestStatesOutOfRange(t *testing.T) {
 			opts = append(opts, WithLevels(3))
 		}
 		var states [][]byte
-		save := WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil })
-		must(Fit(ctx, model, x, 2, append(opts, save)...))(t)
+		Must(Fit(ctx, model, x, 2, append(opts, Keep(&states))...))(t)
 		state := states[4] // of the second restart, after two epochs
 		ends := 0
 		refused := func(what string, b []byte, at int64) {
@@ -222,7 +217,7 @@ func TestStatesOutOfRange(t *testing.T) {
 		}
 		// The best model of the restarts before: with a number out of range, of another
 		// shape, and not there.
-		f := must(decodeSections(state, get32(state[12:]),
+		f := Must(decodeSections(state, get32(state[12:]),
 			[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"}))(t)
 		with := func(best []byte) []byte {
 			var sections []section.Section
@@ -251,7 +246,7 @@ func TestStatesOutOfRange(t *testing.T) {
 			if err != nil {
 				t.Fatal(what, err)
 			}
-			b := must(other.MarshalBinary())(t)
+			b := FileOf(t, other)
 			refused("the best model of "+what, with(b), f.Offset("BEST"))
 		}
 	}

@@ -63,7 +63,7 @@ func cosine(a, b []float64) float64 {
 func TestConsensus(t *testing.T) {
 	t.Parallel()
 	x, u := programs(1, 60, 80, 4)
-	m := must(FitConsensus(t.Context(), x, 4, 10))(t)
+	m := Must(FitConsensus(t.Context(), x, 4, 10))(t)
 	for c := range u.Cols {
 		near := 0.0
 		for found := range m.U.Cols {
@@ -78,17 +78,17 @@ func TestConsensus(t *testing.T) {
 			len(m.Losses))
 	}
 	for c := range m.U.Cols {
-		if s := sumOf(column(m.U, c)); math.Abs(s-1) > 1e-12 {
+		if s := Total(column(m.U, c)); math.Abs(s-1) > 1e-12 {
 			t.Errorf("component %d has a sum of %v", c, s)
 		}
-		if c > 0 && sumOf(m.V.Row(c)) > 1.05*sumOf(m.V.Row(c-1)) {
+		if c > 0 && Total(m.V.Row(c)) > 1.05*Total(m.V.Row(c-1)) {
 			t.Errorf("component %d is larger than the one before", c)
 		}
 	}
 	if loss := m.History[m.Best]; loss > 1.05*slices.Min(m.Losses) {
 		t.Errorf("the consensus has a loss of %.4g, the best fit %.4g", loss, slices.Min(m.Losses))
 	}
-	more := must(FitConsensus(t.Context(), x, 6, 10))(t)
+	more := Must(FitConsensus(t.Context(), x, 6, 10))(t)
 	if more.Overall > m.Overall-.1 || slices.Min(more.Stability) > .7 {
 		t.Errorf("with two more components the stability is %.3f of %.3f", more.Overall, more.Stability)
 	}
@@ -100,8 +100,8 @@ func TestConsensusByDefinition(t *testing.T) {
 	t.Parallel()
 	x, _ := programs(4, 40, 50, 3)
 	const seeds, k = 7, 3
-	m := must(FitConsensus(t.Context(), x, k, seeds, WithSeed(9), WithWorkers(1)))(t)
-	three := must(FitConsensus(t.Context(), x, k, seeds, WithSeed(9), WithWorkers(3)))(t)
+	m := Must(FitConsensus(t.Context(), x, k, seeds, WithSeed(9), WithWorkers(1)))(t)
+	three := Must(FitConsensus(t.Context(), x, k, seeds, WithSeed(9), WithWorkers(3)))(t)
 	if !slices.Equal(three.U.Data, m.U.Data) || !slices.Equal(three.V.Data, m.V.Data) ||
 		!slices.Equal(three.Stability, m.Stability) {
 		t.Error("three workers make another consensus")
@@ -109,10 +109,10 @@ func TestConsensusByDefinition(t *testing.T) {
 	var points [][]float64
 	var of []int
 	for s := range seeds {
-		fit := must(FitNMF(t.Context(), x, k, WithSeed(uint64(random.Split(9, s)))))(t)
+		fit := Must(FitNMF(t.Context(), x, k, WithSeed(uint64(random.Split(9, s)))))(t)
 		for c := range k {
 			p := column(fit.U, c)
-			length := math.Sqrt(dots(p, p))
+			length := math.Sqrt(Dot(p, p))
 			for i := range p {
 				p[i] /= length
 			}
@@ -133,7 +133,7 @@ func TestConsensusByDefinition(t *testing.T) {
 		far, count := make([]float64, k), make([]float64, k)
 		for q := range points {
 			if q != p {
-				far[of[q]] += math.Sqrt(max(0, 2-2*dots(points[p], points[q])))
+				far[of[q]] += math.Sqrt(max(0, 2-2*Dot(points[p], points[q])))
 				count[of[q]]++
 			}
 		}
@@ -166,20 +166,6 @@ func TestConsensusByDefinition(t *testing.T) {
 	}
 }
 
-func dots(a, b []float64) (s float64) {
-	for i := range a {
-		s += float64(a[i] * b[i])
-	}
-	return s
-}
-
-func sumOf(v []float64) (s float64) {
-	for _, x := range v {
-		s += x
-	}
-	return s
-}
-
 // Components that have died, and data by which fits cannot differ, give numbers too.
 func TestConsensusOfPoorData(t *testing.T) {
 	t.Parallel()
@@ -210,9 +196,9 @@ func TestConsensusOfPoorData(t *testing.T) {
 func TestConsensusPredictsEveryFeature(t *testing.T) {
 	t.Parallel()
 	x := sparseRows(11)
-	m := must(FitConsensus(t.Context(), x, 9, 8))(t)
+	m := Must(FitConsensus(t.Context(), x, 9, 8))(t)
 	for i := range x.Rows {
-		if sumOf(x.Row(i)) > 0 && sumOf(m.U.Row(i)) == 0 {
+		if Total(x.Row(i)) > 0 && Total(m.U.Row(i)) == 0 {
 			t.Errorf("no component has feature %d", i)
 		}
 	}

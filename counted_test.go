@@ -16,7 +16,7 @@ import (
 func TestCounted(t *testing.T) {
 	Slow(t)
 	const d, n, k = 8192, 100, 30
-	x := lognormal(d, n)
+	x := Lognormal(d, n)
 	for name, change := range map[string]func(c *config){
 		"Gauss–Newton": func(c *config) {}, "one batch": func(c *config) { c.batchRows = d },
 		"Adam": func(c *config) { c.squash = SquashNone }, "one batch by Adam": func(c *config) {
@@ -27,7 +27,7 @@ func TestCounted(t *testing.T) {
 	} {
 		c := qmfDefaults()
 		change(&c)
-		cells := must(newCells(x, &c.settings))(t)
+		cells := Must(newCells(x, &c.settings))(t)
 		construct := func(p *pool.Pool, cells *fit.Cells) any {
 			run := fit.Run{Pool: p, Seed: 1, Progress: fit.Silent(context.Background())}
 			if name == "QMFQ" {

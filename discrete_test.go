@@ -51,9 +51,9 @@ func TestDiscreteRows(t *testing.T) {
 	}
 	m := fitted(t, x)
 	lo, hi, err := m.Interval(0.8)
-	ok(t, err)
+	OK(t, err)
 	newLo, newHi, err := m.PredictInterval(t.Context(), x, 0.8)
-	ok(t, err)
+	OK(t, err)
 	const draws = 40
 	said := []Mat{m.Median(), lo, hi, newLo, newHi}
 	for seed := range uint64(draws) {
@@ -83,7 +83,7 @@ func TestDiscreteRows(t *testing.T) {
 		for at, v := range kind.values {
 			all := Mat{Rows: d, Cols: n, Stride: n, Data: slices.Repeat([]float64{v}, d*n)}
 			below, upTo, err := m.Probability(all)
-			ok(t, err)
+			OK(t, err)
 			for i := k; i < d; i += len(kinds) {
 				for j := range n {
 					p := upTo.At(i, j) - below.At(i, j)

@@ -46,7 +46,7 @@ func TestLinks(t *testing.T) {
 	}
 	count := 0
 	for _, page := range pages {
-		text := must(os.ReadFile(page))(t)
+		text := Must(os.ReadFile(page))(t)
 		for _, l := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
 			if strings.Contains(l[1], "://") || strings.HasPrefix(l[1], "mailto:") {
 				continue
@@ -103,5 +103,5 @@ func TestWidth(t *testing.T) {
 		}
 		return nil
 	})
-	ok(t, err)
+	OK(t, err)
 }

@@ -58,14 +58,14 @@ func TestContextWithinRow(t *testing.T) {
 		for how, opts := range map[string][]Option{"solved": {WithLevels(100)},
 			"iterated":    {WithLevels(100), WithIterations(3)},
 			"nearly hard": {WithLevels(100), WithEpsilon(1e-7)}} {
-			want := must(f(opts...))(t)
+			want := Must(f(opts...))(t)
 			ended, stop := context.WithCancel(context.Background())
 			stop()
 			_, err := f(append(slices.Clone(opts), WithContext(&soon{Context: ended}))...)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("%s, %s: %v", name, how, err)
 			}
-			got := must(f(append(slices.Clone(opts), WithContext(t.Context()))...))(t)
+			got := Must(f(append(slices.Clone(opts), WithContext(t.Context()))...))(t)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, %s: other numbers after a call that was ended", name, how)
 			}

@@ -50,7 +50,7 @@ func TestFirstRowIsNamed(t *testing.T) {
 		}
 	}
 	q := []float64{0, 1, 2, 3}
-	levels := must(MatOf(q))(t)
+	levels := Must(MatOf(q))(t)
 	for _, workers := range []int{1, 2, 3, 7} {
 		var conv *ConvergenceError
 		if _, err := SoftQuantileRows(x, levels, WithStrict(), WithMaxIterations(1),
@@ -103,7 +103,7 @@ func TestOptionBounds(t *testing.T) {
 // TestNoCotangentOfQ: q of ranks is no argument.
 func TestNoCotangentOfQ(t *testing.T) {
 	for _, eps := range []float64{0, 0.1} {
-		tr := must(Solve([]float64{3, 1, 2}, WithEpsilon(eps)))(t)
+		tr := Must(Solve([]float64{3, 1, 2}, WithEpsilon(eps)))(t)
 		if g, err := tr.RankVJP([]float64{1, 0, 0}); err != nil || g.Q != nil || len(g.X) != 3 {
 			t.Errorf("ε = %v: the gradient of ranks is %+v, %v", eps, g, err)
 		}

@@ -9,24 +9,9 @@ import (
 
 // What the tests from outside of the package share with those from inside.
 var (
-	AllEnd       = allEnd
-	Bent         = bent
-	CountsOf     = countsOf
-	Draws        = draws
-	Holders      = holders
-	LoadRows     = loadRows
-	Long         = long
-	Lognormal    = lognormal
-	Numbers      = numbers
-	OK           = ok
-	NotFinite    = notFinite
-	TimesPower   = timesPower
-	SparseCounts = sparseCounts
-	SparseOf     = sparseOf[float64]
+	Dot       = dot
+	NotFinite = notFinite
 )
-
-// Must is must.
-func Must[T any](v T, err error) func(t testing.TB) T { return must(v, err) }
 
 // Small lets few samples count as many, until the test ends: a fit begins with some of them and holds no
 // normal scores of a matrix that is read by rows, and new samples are placed in blocks of columns.
@@ -38,7 +23,7 @@ func Small(t *testing.T) {
 
 // HeldOutBy tells which cells of x a fit holds out for validation, of the seed that it has by default.
 func HeldOutBy(t *testing.T, x Mat, share float64, l Loss) func(i, j int) bool {
-	c := must(newCells(x, &settings{validation: share, seed: 1, missing: true, mapped: true,
+	c := Must(newCells(x, &settings{validation: share, seed: 1, missing: true, mapped: true,
 		loss: l.of(1)}))(t)
 	return c.IsHeld
 }

@@ -51,7 +51,7 @@ func extremeProblem(r *random.Source, decades float64) (x, a, b []float64, s Squ
 // TestExtremeWeights: weights of a ratio up to 1e12 are transported, at every ε, to the
 // tolerance or to the rounding of the logits.
 func TestExtremeWeights(t *testing.T) {
-	problems := draws(4000, 200, 100)
+	problems := Draws(4000, 200, 100)
 	for k, eps := range []float64{1e-2, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8} {
 		src := random.Split(21, k)
 		sum, most := 0, 0
@@ -61,7 +61,7 @@ func TestExtremeWeights(t *testing.T) {
 			if a != nil {
 				opts = append(opts, WithWeights(a))
 			}
-			tr := must(Solve(x, opts...))(t)
+			tr := Must(Solve(x, opts...))(t)
 			sum += tr.Iterations
 			most = max(most, tr.Iterations)
 			width := 1.0
@@ -74,7 +74,7 @@ func TestExtremeWeights(t *testing.T) {
 					tr.MarginalError, tr.Iterations)
 			}
 			plan := tr.Plan()
-			total := total(b)
+			total := Total(b)
 			for j, want := range b {
 				got := 0.0
 				for i := range x {
@@ -95,7 +95,7 @@ func TestExtremeWeights(t *testing.T) {
 func TestLightLevelBetween(t *testing.T) {
 	for _, eps := range []float64{1e-2, 1e-3, 1e-5, 1e-7} {
 		for _, b := range []float64{1e-3, 1e-10, 1e-14, 1e-40, 1e-110} {
-			tr := must(Solve([]float64{0, 1}, WithTargetWeights([]float64{1, b, 1}), WithEpsilon(eps),
+			tr := Must(Solve([]float64{0, 1}, WithTargetWeights([]float64{1, b, 1}), WithEpsilon(eps),
 				WithSquash(SquashNone)))(t)
 			// By symmetry; M_i1 is b_1 at both.
 			beta := b / (2 + b)
@@ -112,11 +112,11 @@ func TestLightLevelBetween(t *testing.T) {
 // TestLightSamples: a sample whose weight vanishes beside the others counts as one of weight 0.
 func TestLightSamples(t *testing.T) {
 	x := []float64{0, 1, 0.25}
-	want := must(Solve(x, WithWeights([]float64{1, 0, 2}), WithLevels(3)))(t)
+	want := Must(Solve(x, WithWeights([]float64{1, 0, 2}), WithLevels(3)))(t)
 	for _, light := range []float64{5e-324, 1e-308, 1e-210} {
-		tr := must(Solve(x, WithWeights([]float64{1, light, 2}), WithLevels(3)))(t)
+		tr := Must(Solve(x, WithWeights([]float64{1, light, 2}), WithLevels(3)))(t)
 		closeTo(t, "ranks", tr.Rank(), want.Rank(), 1e-14)
-		g := must(tr.SortVJP([]float64{1, 2, -1}))(t)
+		g := Must(tr.SortVJP([]float64{1, 2, -1}))(t)
 		w, _ := want.SortVJP([]float64{1, 2, -1})
 		closeTo(t, "∂a", g.A, w.A, 1e-12)
 	}
@@ -155,10 +155,10 @@ func TestFiniteGiveUp(t *testing.T) {
 		}
 		zm := slices.Clone(q)
 		copy(zm, c.z)
-		tr := must(Solve(c.x, append([]Option{WithSquash(SquashNone), WithLevels(c.m), WithWeights(c.a)},
+		tr := Must(Solve(c.x, append([]Option{WithSquash(SquashNone), WithLevels(c.m), WithWeights(c.a)},
 			c.opts...)...))(t)
 		all, err := results(t, tr, c.x, q, z, zm)
-		if ok(t, err); notFinite(slices.Concat(all...)) >= 0 {
+		if OK(t, err); notFinite(slices.Concat(all...)) >= 0 {
 			t.Errorf("case %d: %v", k, all)
 		}
 	}
@@ -176,8 +176,8 @@ func TestTimeStamps(t *testing.T) {
 			small[i], large[i] = k*k, c.offset+k*k*c.step
 		}
 		for _, s := range []Squash{SquashLogistic, SquashLogisticUnit, SquashArctan} {
-			want := must(SoftRank(small, WithSquash(s)))(t)
-			got := must(SoftRank(large, WithSquash(s)))(t)
+			want := Must(SoftRank(small, WithSquash(s)))(t)
+			got := Must(SoftRank(large, WithSquash(s)))(t)
 			closeTo(t, "ranks of "+ftoa(c.offset), got, want, 1e-12*8)
 		}
 	}
@@ -185,7 +185,7 @@ func TestTimeStamps(t *testing.T) {
 		up := math.Nextafter(scale, math.Inf(1))
 		for _, x := range [][]float64{{scale, up, scale}, {up, scale, scale},
 			{scale, up, math.Nextafter(up, math.Inf(1))}} {
-			r := must(SoftRank(x))(t)
+			r := Must(SoftRank(x))(t)
 			if r[0] != r[1] || r[1] != r[2] {
 				t.Errorf("ranks %v of neighbours of %g", r, scale)
 			}
@@ -194,7 +194,7 @@ func TestTimeStamps(t *testing.T) {
 	// A single one that differs, among many.
 	x := slices.Repeat([]float64{1.7e15}, 100000)
 	x[77] += 300
-	r := must(SoftRank(x, WithLevels(16)))(t)
+	r := Must(SoftRank(x, WithLevels(16)))(t)
 	if !(r[77] > r[78]+1) {
 		t.Errorf("ranks %v, %v", r[77], r[78])
 	}
@@ -203,19 +203,19 @@ func TestTimeStamps(t *testing.T) {
 // TestTinyUnits: rows are ranked alike in any unit down to a deviation of 1e-290, below which
 // a row is constant.
 func TestTinyUnits(t *testing.T) {
-	want := must(SoftRank([]float64{3, 1, 2}))(t)
+	want := Must(SoftRank([]float64{3, 1, 2}))(t)
 	for _, unit := range []float64{0x1p-963, 0x1p-900, 0x1p990} { // the deviation is 0.8 of it
 		x := []float64{3 * unit, unit, 2 * unit}
-		got := must(SoftRank(x))(t)
+		got := Must(SoftRank(x))(t)
 		closeTo(t, "ranks", got, want, 0)
-		tr := must(Solve(x))(t)
-		g := must(tr.RankVJP([]float64{1, -2, 0.5}))(t)
+		tr := Must(Solve(x))(t)
+		g := Must(tr.RankVJP([]float64{1, -2, 0.5}))(t)
 		if i := notFinite(g.X); i >= 0 || g.X[0] == 0 {
 			t.Errorf("unit %g: ∂x %v", unit, g.X)
 		}
 	}
 	for _, x := range [][]float64{{1e-300, 2e-300, 3e-300}, {0, 1.9e-290, 0.95e-290}, {5e-324, 0, 0}} {
-		got := must(SoftRank(x))(t)
+		got := Must(SoftRank(x))(t)
 		if got[0] != got[1] || got[1] != got[2] {
 			t.Errorf("ranks %v of %v, want equal ones", got, x)
 		}
@@ -232,10 +232,10 @@ func TestSortShift(t *testing.T) {
 		if a != nil {
 			opts = append(opts, WithWeights(a))
 		}
-		tr := must(Solve(x, opts...))(t)
+		tr := Must(Solve(x, opts...))(t)
 		z := make([]float64, len(b))
 		z[src.IntN(len(b))] = 1
-		g := must(tr.SortVJP(z))(t)
+		g := Must(tr.SortVJP(z))(t)
 		sum, size := 0.0, 1.0
 		for _, v := range g.X {
 			sum += v
@@ -266,9 +266,9 @@ func TestSortOfTwo(t *testing.T) {
 		transport.Normalise(a, slices.Clone(a))
 		transport.Normalise(b, slices.Clone(b))
 		eps := []float64{0.003, 0.01, 0.1, 0.3, 1, 3}[p%6]
-		tr := must(Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
+		tr := Must(Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
 			WithTolerance(1e-14)))(t)
-		g := must(tr.SortVJP(z))(t)
+		g := Must(tr.SortVJP(z))(t)
 		gap, plan := x[0]-x[1], tr.Plan()
 		share, rest, slope := make([]float64, m), make([]float64, m), make([]float64, m)
 		mass, moved, up, ups := 0.0, 0.0, 0.0, 0.0 // Σ b p(1-p), Σ z p(1-p), both with 2y/ε
@@ -322,8 +322,8 @@ func TestSlopeSymmetry(t *testing.T) {
 			y = []float64{0, 0.25, 0.75, 1}
 		}
 		for _, eps := range []float64{0.01, 0.1, 1} {
-			tr := must(Solve(x, WithEpsilon(eps), WithTargets(y), WithSquash(s), WithTolerance(1e-13)))(t)
-			f := must(tr.Map([]float64{-5, -1, 1, 5}))(t)
+			tr := Must(Solve(x, WithEpsilon(eps), WithTargets(y), WithSquash(s), WithTolerance(1e-13)))(t)
+			f := Must(tr.Map([]float64{-5, -1, 1, 5}))(t)
 			value, slope := make([]float64, 8), make([]float64, 8)
 			sheet, room := f.sheet(), place.NewSheetRoom(8, 4)
 			for at := 0.0; at < 80; at += 0.25 {
@@ -371,10 +371,10 @@ func TestFarOutliers(t *testing.T) {
 		solved := func(far float64) (T, dx []float64, tr *Transport) {
 			x := slices.Clone(x)
 			x[0] = sign * far
-			tr = must(Solve(x, WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
+			tr = Must(Solve(x, WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
 				WithTolerance(1e-12)))(t)
-			T = must(tr.Quantile(q))(t)
-			g := must(tr.QuantileVJP(q, z))(t)
+			T = Must(tr.Quantile(q))(t)
+			g := Must(tr.QuantileVJP(q, z))(t)
 			return T, g.X, tr
 		}
 		T, dx, _ := solved(10)
@@ -411,7 +411,7 @@ func TestForwardWeakCoupling(t *testing.T) {
 			q[j], dy[j] = float64(j)+src.Float64(), 0.3*normal(&src)
 		}
 		eps := []float64{0.1, 0.03, 0.01, 7e-3, 5e-3, 4e-3}[p%6]
-		tr := must(Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-14),
+		tr := Must(Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-14),
 			WithWeights(a)))(t)
 		r := tr.row()
 		var plan [][]float64
@@ -421,13 +421,13 @@ func TestForwardWeakCoupling(t *testing.T) {
 		for J := range m - 1 {
 			across := 0.0
 			for i, row := range plan {
-				across += share[i] * total(row[:J+1]) * total(row[J+1:])
+				across += share[i] * Total(row[:J+1]) * Total(row[J+1:])
 			}
 			coupling = min(coupling, across)
 		}
 		workspaces.Put(r)
 		for _, dir := range []Gradient{{X: d}, {Y: dy}} {
-			got := must(tr.QuantileJVP(q, dir))(t)
+			got := Must(tr.QuantileJVP(q, dir))(t)
 			want, size := bigForward(plan, x, a, q, eps, dir)
 			if coupling < 1e-14 { // the floor of the pivots
 				continue
@@ -449,9 +449,9 @@ func TestForwardWeakCoupling(t *testing.T) {
 func TestWeightlessSamples(t *testing.T) {
 	for _, eps := range []float64{0.1, 0.03, 0.01, 1e-3, 1e-5} {
 		x := []float64{0, 0.4, 0.6, 1}
-		tr := must(Solve(x, WithWeights([]float64{1, 0, 0, 1}), WithLevels(2), WithEpsilon(eps),
+		tr := Must(Solve(x, WithWeights([]float64{1, 0, 0, 1}), WithLevels(2), WithEpsilon(eps),
 			WithSquash(SquashNone), WithTolerance(1e-13)))(t)
-		T := must(tr.Quantile([]float64{0, 1}))(t)
+		T := Must(tr.Quantile([]float64{0, 1}))(t)
 		want := make([]float64, 4) // the threshold is 1/2 by symmetry
 		for i, v := range x {
 			want[i] = 1 / (1 + math.Exp(-2*(v-0.5)/eps))
@@ -479,10 +479,10 @@ func TestWeightlessSamples(t *testing.T) {
 		}
 		opts := []Option{WithLevels(m), WithSquash(SquashNone), WithEpsilon([]float64{1e-2, 1e-3, 1e-4}[p%3]),
 			WithTolerance(1e-12)}
-		all := must(Solve(x, append(opts, WithWeights(a))...))(t)
-		few := must(Solve(some, opts...))(t)
-		f := must(few.Map(q))(t)
-		T := must(all.Quantile(q))(t)
+		all := Must(Solve(x, append(opts, WithWeights(a))...))(t)
+		few := Must(Solve(some, opts...))(t)
+		f := Must(few.Map(q))(t)
+		T := Must(all.Quantile(q))(t)
 		for i, v := range x {
 			// Where some 1e-12 of the mass crosses, the tolerance leaves a little of T open.
 			if want := f.At(v); math.Abs(T[i]-want) > 0.02 {
@@ -591,9 +591,9 @@ func TestFarRowsReconstruct(t *testing.T) {
 	for i := range x.Rows {
 		x.Set(i, (i*7)%60, 3e7)
 	}
-	q := must(FitQMF(t.Context(), x, 3, WithSquash(SquashNone), WithEpochs(3), WithStart(StartNMF),
+	q := Must(FitQMF(t.Context(), x, 3, WithSquash(SquashNone), WithEpochs(3), WithStart(StartNMF),
 		WithShrinkage(0)))(t)
-	l := must(q.Loss(x))(t)
+	l := Must(q.Loss(x))(t)
 	if want := q.History[q.Best]; !(math.Abs(l-want) <= 1e-12*want) {
 		t.Errorf("Loss is %v, History ends at %v", l, want)
 	}

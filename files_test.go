@@ -21,7 +21,7 @@ import (
 func TestSectionsToCome(t *testing.T) {
 	x := toy(5)
 	x.Rows, x.Cols = 3, 8
-	q := must(FitQMF(context.Background(), x, 2, WithEpochs(2), WithLevels(3)))(t)
+	q := Must(FitQMF(context.Background(), x, 2, WithEpochs(2), WithLevels(3)))(t)
 	for _, flags := range []uint32{section.Optional, 0} {
 		q2, _ := q.MarshalBinary()
 		extra := section.Encode(section.QMF,
@@ -72,7 +72,7 @@ func TestHugeSizes(t *testing.T) {
 func FuzzFile(f *testing.F) {
 	x := toy(5)
 	x.Rows, x.Cols = 2, 5
-	q := must(FitQMF(context.Background(), x, 1, WithEpochs(1), WithLevels(2)))(f)
+	q := Must(FitQMF(context.Background(), x, 1, WithEpochs(1), WithLevels(2)))(f)
 	data, _ := q.MarshalBinary()
 	f.Add(data)
 	n, _ := FitNMF(context.Background(), x, 1, WithEpochs(1))
@@ -147,13 +147,13 @@ func TestFilesOutOfRange(t *testing.T) {
 		m     Model
 		rules []rule
 	}{}
-	nmf := must(FitNMF(ctx, x, 2, WithEpochs(2), WithValidation(0.1)))(t)
+	nmf := Must(FitNMF(ctx, x, 2, WithEpochs(2), WithValidation(0.1)))(t)
 	files["NMF"] = struct {
 		m     Model
 		rules []rule
 	}{nmf, append([]rule{{"UFAC", nil, negative}, {"VFAC", nil, negative},
 		{"DIMS", is(3), append([]uint64{1}, count...)}, {"DIMS", is(7), real(0.02, math.NaN())}}, common...)}
-	qmf := must(FitQMF(ctx, x, 2, opts...))(t)
+	qmf := Must(FitQMF(ctx, x, 2, opts...))(t)
 	if len(qmf.Warnings) == 0 {
 		t.Error("no warning is in the file")
 	}
@@ -175,7 +175,7 @@ func TestFilesOutOfRange(t *testing.T) {
 		"QMFQ svd": {WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithTolerance(1e-13),
 			WithProjection(TruncatedSVD())},
 	} {
-		m := must(FitQMFQ(ctx, x, 2, o...))(t)
+		m := Must(FitQMFQ(ctx, x, 2, o...))(t)
 		rules := append(signed, deflated...)
 		if name == "QMFQ" {
 			rules = append([]rule{{"UFAC", nil, negative}, {"VFAC", nil, negative}}, deflated...)
@@ -229,9 +229,9 @@ func TestFilesOutOfRange(t *testing.T) {
 // TestSignedFiles: a file with a negative quantile is read under the Frobenius norm, and
 // under no other loss.
 func TestSignedFiles(t *testing.T) {
-	m := must(FitQMF(context.Background(), scores(6, 5, 8), 2, WithLoss(Frobenius), WithEpochs(2)))(t)
+	m := Must(FitQMF(context.Background(), scores(6, 5, 8), 2, WithLoss(Frobenius), WithEpochs(2)))(t)
 	b, _ := m.MarshalBinary()
-	ok(t, new(QMF).UnmarshalBinary(b))
+	OK(t, new(QMF).UnmarshalBinary(b))
 	b, _ = altered(b, "DIMS", 6, math.Float64bits(float64(KL)))
 	var format *FormatError
 	if err := new(QMF).UnmarshalBinary(b); !errors.As(err, &format) ||
@@ -245,15 +245,15 @@ func TestSignedFiles(t *testing.T) {
 func TestChangedFields(t *testing.T) {
 	x := first(toy(2), 5)
 	models := threeModels(t, x, 2)
-	b := must(FitBQMF(t.Context(), x, 2, WithEpochs(2)))(t)
+	b := Must(FitBQMF(t.Context(), x, 2, WithEpochs(2)))(t)
 	models["BQMF"] = b
 	nan, inf := math.NaN(), math.Inf(1)
 	refused := map[string]int{}
 	for name, m := range models {
-		data := must(m.MarshalBinary())(t)
+		data := FileOf(t, m)
 		try := func(field, what string, change func(f reflect.Value)) {
 			t.Helper()
-			m := must(UnmarshalModel(data))(t)
+			m := Must(UnmarshalModel(data))(t)
 			change(reflect.ValueOf(m).Elem().FieldByName(field))
 			file, err := m.MarshalBinary()
 			if err == nil {

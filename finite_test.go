@@ -27,7 +27,7 @@ func TestRowBelowHeldOut(t *testing.T) {
 	}
 	for _, method := range []Method{MethodQMF, MethodQMFQ} {
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
-			m := must(Fit(t.Context(), method, x, 1, WithLoss(Frobenius), WithEpochs(3),
+			m := Must(Fit(t.Context(), method, x, 1, WithLoss(Frobenius), WithEpochs(3),
 				WithValidation(0.3), WithStart(StartUniform), WithEnds(ends)))(t)
 			allFinite(t, method.String()+" "+ends.String(), m, x)
 		}
@@ -48,7 +48,7 @@ func TestReckless(t *testing.T) {
 			}
 		}
 	}
-	epochs := draws(12, 3, 3)
+	epochs := Draws(12, 3, 3)
 	for name, opts := range map[string][]FitOption{
 		"rate 100":           {WithLearningRate(100)},
 		"rate 100, uniform":  {WithLearningRate(100), WithStart(StartUniform)},
@@ -61,9 +61,9 @@ func TestReckless(t *testing.T) {
 		"shrinkage 1e30":     {WithShrinkage(1e30)},
 	} {
 		opts = append(opts, WithMaxIterations(40))
-		q := must(FitQMF(t.Context(), x, 4, append([]FitOption{WithEpochs(epochs)}, opts...)...))(t)
+		q := Must(FitQMF(t.Context(), x, 4, append([]FitOption{WithEpochs(epochs)}, opts...)...))(t)
 		finite(name, q.History, q.U, q.V, q.Quantiles, q.Weights, q.Reconstruct())
-		ok(t, new(QMF).UnmarshalBinary(marshalled(t, q)))
+		OK(t, new(QMF).UnmarshalBinary(FileOf(t, q)))
 		var taken []FitOption
 		for _, o := range opts {
 			if option.FitQMFQ.Takes.Has(o.setting().kind) {
@@ -74,7 +74,7 @@ func TestReckless(t *testing.T) {
 			continue
 		}
 		for at, p := range []Projection{KLUpdates(5), FrobeniusUpdates(5), TruncatedSVD()} {
-			if !long && at != len(name)%3 { // one of the three
+			if !Long && at != len(name)%3 { // one of the three
 				continue
 			}
 			two, err := FitQMFQ(t.Context(), x, 4,
@@ -92,8 +92,8 @@ func TestReckless(t *testing.T) {
 // TestEmptyLevels: where a plan is far from its weights, a level may have no sample at all, so
 // that an EM step for it has nothing to divide by. T' of a QMFQ starts from such steps.
 func TestEmptyLevels(t *testing.T) {
-	x := must(MatOf([]float64{1e12, 0, 0}))(t)
-	m := must(FitQMFQ(t.Context(), x, 1, WithEpochs(3), WithSquash(SquashNone),
+	x := Must(MatOf([]float64{1e12, 0, 0}))(t)
+	m := Must(FitQMFQ(t.Context(), x, 1, WithEpochs(3), WithSquash(SquashNone),
 		WithEpsilon(2.9331204132176936e-11), WithMaxIterations(100), WithLoss(Beta(4))))(t)
 	if len(m.Warnings) == 0 {
 		t.Error("the plan converged: no level is empty")

@@ -22,7 +22,7 @@ func TestFirstPatience(t *testing.T) {
 		"one batch": {WithStart(StartUniform)},
 		"batches":   {WithBatch(8)},
 	} {
-		q := must(FitQMF(ctx, x, 4, append(opts, WithPatience(1), WithEpochs(60))...))(t)
+		q := Must(FitQMF(ctx, x, 4, append(opts, WithPatience(1), WithEpochs(60))...))(t)
 		for e := 1; e < len(q.History)-2; e++ {
 			if q.History[e] > q.History[e-1]*(1-fit.Worthwhile) {
 				t.Errorf("%s: epoch %d gained nothing and %d more followed", name, e, len(q.History)-1-e)
@@ -37,7 +37,7 @@ func TestFirstPatience(t *testing.T) {
 	}
 	const penalty = 5
 	whole := func(opts ...FitOption) float64 {
-		m := must(FitNMF(ctx, x, 4, append(opts, WithPenalties(evenly(penalty, 4)))...))(t)
+		m := Must(FitNMF(ctx, x, 4, append(opts, WithPenalties(evenly(penalty, 4)))...))(t)
 		return m.objective(&settings{penalties: evenly(penalty, 4)})
 	}
 	if patient, full := whole(WithPatience(3), WithEpochs(2000)),
@@ -50,8 +50,8 @@ func TestFirstPatience(t *testing.T) {
 // at the best epoch and the penalty, of an NMF the means of U and V, of a QMF half of the mean squares of
 // their logarithms.
 func TestObjective(t *testing.T) {
-	u := must(MatOf([]float64{1, 2}, []float64{4, 0.5}, []float64{1, 1}))(t)
-	v := must(MatOf([]float64{3, 1}, []float64{0.25, 8}))(t)
+	u := Must(MatOf([]float64{1, 2}, []float64{4, 0.5}, []float64{1, 1}))(t)
+	v := Must(MatOf([]float64{3, 1}, []float64{0.25, 8}))(t)
 	square := func(of ...float64) (s float64) {
 		for _, v := range of {
 			s += math.Log(v) * math.Log(v) / float64(len(of))
@@ -153,7 +153,7 @@ func TestFitsOfBetaNearby(t *testing.T) {
 	for range 10 {
 		tenth += 0.1
 	}
-	start := must(FitNMF(ctx, x, 2, WithEpochs(20)))(t)
+	start := Must(FitNMF(ctx, x, 2, WithEpochs(20)))(t)
 	for method := range MethodBQMF {
 		for _, c := range some([]struct{ beta, near float64 }{{1, tenth}, {1, 1 + 0x1p-52}, {1, 1 + 1e-12},
 			{0, 1e-12}, {0, -5e-324}, {0, -1e-14}}, 0, 4) {
@@ -166,8 +166,8 @@ func TestFitsOfBetaNearby(t *testing.T) {
 				}
 				return o
 			}
-			a := must(Fit(ctx, method, x, 2, opts(c.beta)...))(t)
-			b := must(Fit(ctx, method, x, 2, opts(c.near)...))(t)
+			a := Must(Fit(ctx, method, x, 2, opts(c.beta)...))(t)
+			b := Must(Fit(ctx, method, x, 2, opts(c.near)...))(t)
 			want, _ := a.Loss(x)
 			got, _ := b.Loss(x)
 			if math.Abs(got-want) > 1e-6*want {
@@ -189,18 +189,18 @@ func TestLosses(t *testing.T) {
 		x.Data[i] += 0.01
 	}
 	for _, l := range []Loss{KL, Frobenius, Beta(0), -1, 0.5, 1.5, 3} {
-		n := must(FitNMF(t.Context(), x, 5, WithLoss(l), WithEpochs(epochs)))(t)
+		n := Must(FitNMF(t.Context(), x, 5, WithLoss(l), WithEpochs(epochs)))(t)
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
 			// the others with one of the two
-			if !long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == Beta(0)) {
+			if !Long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == Beta(0)) {
 				continue
 			}
-			q := must(FitQMF(t.Context(), x, 5, WithLoss(l), WithEpochs(epochs), WithEnds(ends),
+			q := Must(FitQMF(t.Context(), x, 5, WithLoss(l), WithEpochs(epochs), WithEnds(ends),
 				WithShrinkage(0)))(t)
 			if q.History[epochs] > n.History[epochs] || len(q.Warnings) > 0 {
 				t.Errorf("β=%g, %v: QMF %v, NMF %v", l, ends, q.History[epochs], n.History[epochs])
 			}
-			if got := must(q.Loss(x))(t); math.Abs(got-q.History[epochs]) > 1e-9*got {
+			if got := Must(q.Loss(x))(t); math.Abs(got-q.History[epochs]) > 1e-9*got {
 				t.Errorf("β=%g: Loss %v, History %v", l, got, q.History[epochs])
 			}
 		}

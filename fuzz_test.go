@@ -162,7 +162,7 @@ func fitBytes(t *testing.T, data []byte) {
 	}
 	before := slices.Clone(x.Data)
 	ctx := context.Background()
-	m, err := Fit(ctx, [...]Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF}[model], x, rank, opts...)
+	m, err := Fit(ctx, Method(model), x, rank, opts...)
 	for i, v := range x.Data {
 		if math.Float64bits(v) != math.Float64bits(before[i]) {
 			t.Fatalf("x changed from %v to %v", before[i], v)
@@ -174,7 +174,7 @@ func fitBytes(t *testing.T, data []byte) {
 		}
 		return
 	}
-	for i, v := range numbers(t, m, x) {
+	for i, v := range Numbers(t, m, x) {
 		if j := notFinite(v); j >= 0 && !(i == 6 && model == 2 && v[j] != v[j] && x.Data[j] != x.Data[j]) {
 			t.Fatalf("model %d of %v, loss %v: numbers %d: entry %d is %v", model, x, loss, i, j, v[j])
 		}

@@ -23,8 +23,8 @@ func fitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 	p := pool.New(1, 1)
 	t.Cleanup(p.Close)
 	rules := c.rules()
-	rules.Weights = must(c.weightsOf(x.Dims()))(t)
-	visible := must(readCells(x, rules))(t)
+	rules.Weights = Must(c.weightsOf(x.Dims()))(t)
+	visible := Must(readCells(x, rules))(t)
 	visible.SetUnits(true)
 	return newQMFFit(visible, k, &c.settings,
 		fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(t.Context())})
@@ -37,7 +37,7 @@ func gaussFitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 		c.shrinkage, c.start = 0, StartScores
 		change(c)
 	})
-	must(f.Begin())(t)
+	Must(f.Begin())(t)
 	return f
 }
 
@@ -106,13 +106,13 @@ func checkCurvature(t *testing.T, f *qmfFit) {
 // tenth, what Adam's reach in a hundred, from the same start.
 func TestGaussLosses(t *testing.T) {
 	x := first(toy(3), 40)
-	fast := must(FitQMF(t.Context(), x, 8, WithStart(StartScores), WithShrinkage(0), WithEpsilon(0.01),
+	fast := Must(FitQMF(t.Context(), x, 8, WithStart(StartScores), WithShrinkage(0), WithEpsilon(0.01),
 		WithEpochs(25)))(t)
 	f := gaussFitOf(t, x, 8, func(c *config) { c.epsilon, c.epochs, c.learningRate = 0.01, 100, adamRate })
 	adam := adamOf(f)
 	var last fit.Losses
 	for e := range 100 {
-		last = must(adam.Epoch(e))(t)
+		last = Must(adam.Epoch(e))(t)
 	}
 	t.Logf("25 epochs %v, 100 of Adam %v", fast.History[25], last.Visible)
 	if got := fast.History[25]; !(got < 1.1*last.Visible) {
@@ -160,8 +160,8 @@ func TestGaussHostile(t *testing.T) {
 		{"1.5", []FitOption{WithLoss(1.5)}},
 		{"all rows", []FitOption{WithBatch(1000)}}, {"one row", []FitOption{WithBatch(1)}},
 		{"pinned", []FitOption{WithEnds(EndsPinned)}}}
-	base = first(base, draws(40, 16, 14))
-	base.Cols = draws(80, 40, 40)
+	base = first(base, Draws(40, 16, 14))
+	base.Cols = Draws(80, 40, 40)
 	for turn, c := range []struct {
 		name string
 		x    Mat
@@ -192,12 +192,12 @@ func TestGaussHostile(t *testing.T) {
 	} {
 		for at, o := range options {
 			// without QUANTMF_LONG half of the options
-			if testing.Short() && at != turn%2 || !long && at > 0 && (turn+at)%2 > 0 {
+			if testing.Short() && at != turn%2 || !Long && at > 0 && (turn+at)%2 > 0 {
 				continue
 			}
 			name := o.name
 			// Patience has every loss evaluated at the end of its epoch.
-			m := must(FitQMF(t.Context(), c.x, c.k, append([]FitOption{WithStart(StartScores),
+			m := Must(FitQMF(t.Context(), c.x, c.k, append([]FitOption{WithStart(StartScores),
 				WithShrinkage(0), WithEpochs(15), WithPatience(1000)}, o.opts...)...))(t)
 			worst, h := 0.0, m.History
 			if notFinite(m.Reconstruct().Data) >= 0 {

@@ -33,32 +33,32 @@ func TestGolden(t *testing.T) {
 		{"NMF, from some samples", MethodNMF, many(4, 8200), KL, []FitOption{WithEpochs(2)}},
 	}...) {
 		m, h := w.must(t, w.x), fnv.New64a()
-		h.Write(file(t, m))
+		h.Write(FileOf(t, m))
 		if w.says("corrections") && !Corrected(m.(*BQMF)) {
 			t.Error("the model has no corrections")
 		}
 		few := w.x
 		few.Cols = 11 // placing all would take an emulator too long
-		v := must(m.Transform(t.Context(), few))(t)
-		score := must(m.Score(t.Context(), few))(t)
+		v := Must(m.Transform(t.Context(), few))(t)
+		score := Must(m.Score(t.Context(), few))(t)
 		parts := []Mat{m.Reconstruct(), v, {Rows: 1, Cols: 1, Stride: 1, Data: []float64{score}}}
 		if b, is := m.(*BQMF); is {
 			lo, hi, err := b.Interval(0.8)
-			ok(t, err)
+			OK(t, err)
 			parts = append(parts, b.Median(), b.Deviation(), lo, hi, b.Sample(1))
 		}
 		for _, p := range parts {
 			if NotFinite(p.Data) >= 0 {
 				t.Errorf("%s: %v", w.name, p)
 			}
-			ok(t, binary.Write(h, binary.LittleEndian, p.Data))
+			OK(t, binary.Write(h, binary.LittleEndian, p.Data))
 		}
 		got += fmt.Sprintf("%016x %s\n", h.Sum64(), w.name)
 	}
 	if *update {
-		ok(t, os.WriteFile(path, []byte(got), 0o644))
+		OK(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want := must(os.ReadFile(path))(t)
+	want := Must(os.ReadFile(path))(t)
 	if got != string(want) {
 		t.Errorf("got %swant %s", got, want)
 	}

@@ -17,7 +17,7 @@ import (
 func TestHardLimit(t *testing.T) {
 	x := []float64{3, 1, 2, 3, 5}
 	hard := WithEpsilon(0)
-	r := must(SoftRank(x, hard))(t)
+	r := Must(SoftRank(x, hard))(t)
 	closeTo(t, "rank", r, []float64{3.5, 1, 2, 3.5, 5}, 0)
 	r, _ = SoftRank([]float64{0, 1, 1, 1, 1, 5, 6}, hard)
 	closeTo(t, "rank of four ties", r, []float64{1, 3.5, 3.5, 3.5, 3.5, 6, 7}, 0)
@@ -31,7 +31,7 @@ func TestHardLimit(t *testing.T) {
 	if !tr.Converged || tr.Iterations != 0 || tr.MarginalError != 0 {
 		t.Errorf("converged %v, %d iterations, error %v", tr.Converged, tr.Iterations, tr.MarginalError)
 	}
-	g := must(tr.SortVJP([]float64{1, 2, 3, 4, 5}))(t)
+	g := Must(tr.SortVJP([]float64{1, 2, 3, 4, 5}))(t)
 	closeTo(t, "sort gradient", g.X, []float64{3.5, 1, 2, 3.5, 5}, 1e-14)
 	// Close to the limit the soft operators agree with it.
 	for seed := range 30 {
@@ -57,8 +57,8 @@ func TestHardIsLinear(t *testing.T) {
 	for i := range x {
 		x[i] = float64((i * 4051) % len(x))
 	}
-	r := must(SoftRank(x, WithEpsilon(0)))(t)
-	s := must(SoftSort(x, WithEpsilon(0)))(t)
+	r := Must(SoftRank(x, WithEpsilon(0)))(t)
+	s := Must(SoftSort(x, WithEpsilon(0)))(t)
 	for i := range x {
 		if r[i] != x[i]+1 || s[i] != float64(i) {
 			t.Fatalf("sample %d, %v, has rank %v; place %d has %v", i, x[i], r[i], i, s[i])
@@ -76,8 +76,8 @@ func TestHardMap(t *testing.T) {
 	Slow(t)
 	check := func(name string, x, q []float64, opts ...Option) {
 		t.Helper()
-		tr := must(Solve(x, append(opts, WithEpsilon(0), WithLevels(len(q)))...))(t)
-		f := must(tr.Map(q))(t)
+		tr := Must(Solve(x, append(opts, WithEpsilon(0), WithLevels(len(q)))...))(t)
+		f := Must(tr.Map(q))(t)
 		T, _ := tr.Quantile(q)
 		at := []float64{math.Inf(-1), -math.MaxFloat64, math.Inf(1), math.MaxFloat64}
 		for _, v := range append(slices.Clone(x), f.cut...) {
@@ -144,7 +144,7 @@ func TestHardMap(t *testing.T) {
 	check("constant to rounding", []float64{1, math.Nextafter(1, 2), 1}, []float64{0, 1, 2})
 	check("one level", []float64{1, 2}, []float64{3})
 	check("wide", []float64{-1e300, 0, 1e-300, 1e300}, []float64{0, 1, 1, 2})
-	for seed := range draws(3000, 600, 600) {
+	for seed := range Draws(3000, 600, 600) {
 		r := random.Split(71, seed)
 		x, a := make([]float64, 1+r.IntN(9)), make([]float64, 0)
 		for i := range x {
@@ -154,7 +154,7 @@ func TestHardMap(t *testing.T) {
 			}
 			a = append(a, float64(max(r.IntN(5)-1, 0)))
 		}
-		if total(a) == 0 {
+		if Total(a) == 0 {
 			a[0] = 1
 		}
 		q := make([]float64, 1+r.IntN(7))
@@ -192,8 +192,8 @@ func TestHardMapValues(t *testing.T) {
 		{[]float64{5, 0, 1, 3}, []float64{10, 20}, []Option{WithSquash(SquashNone)},
 			[][2]float64{{-1, 10}, {0.5, 10}, {1.99, 10}, {2.01, 20}, {4, 20}, {9, 20}}},
 	} {
-		tr := must(Solve(c.x, append(c.opts, WithLevels(len(c.q)), WithEpsilon(0))...))(t)
-		f, T := must(tr.Map(c.q))(t), must(tr.Quantile(c.q))(t)
+		tr := Must(Solve(c.x, append(c.opts, WithLevels(len(c.q)), WithEpsilon(0))...))(t)
+		f, T := Must(tr.Map(c.q))(t), Must(tr.Quantile(c.q))(t)
 		for _, at := range c.values {
 			if v := f.At(at[0]); math.Abs(v-at[1]) > 1e-15 {
 				t.Errorf("T(%v) = %v, want %v", at[0], v, at[1])

@@ -96,16 +96,16 @@ func TestSampleWeightsOfQMF(t *testing.T) {
 			if name == "shrinkage" { // which counts samples of the mean weight of those that take part
 				of2 = append(of2, WithShrinkage(5*17./10))
 			}
-			want := must(FitQMF(t.Context(), repeated(of.x, times), 3, of2...))(t)
+			want := Must(FitQMF(t.Context(), repeated(of.x, times), 3, of2...))(t)
 			for _, scale := range []float64{1, 1e20} {
 				weights := append([]float64(nil), times...)
 				for j := range weights {
 					weights[j] *= scale
 				}
-				got := must(FitQMF(t.Context(), of.x, 3,
+				got := Must(FitQMF(t.Context(), of.x, 3,
 					append(opts, WithInit(u, v), WithSampleWeights(weights))...))(t)
 				sameWay(t, got.History, want.History, 1e-12, 1e-5)
-				fitted, scores := got.Reconstruct(), must(got.Scores(t.Context(), of.x))(t)
+				fitted, scores := got.Reconstruct(), Must(got.Scores(t.Context(), of.x))(t)
 				for _, j := range []int{2, 9} {
 					only := NewMat(x.Dims())
 					for i := range x.Rows {
@@ -153,7 +153,7 @@ func TestCellWeightsOfQMF(t *testing.T) {
 			opts := append([]FitOption{WithLevels(4), WithEpochs(5), WithTolerance(1e-14), WithShrinkage(0),
 				WithLine(0.3), WithBatch(1000)}, opts...)
 			fit := func(x, u Mat, more ...FitOption) *QMF {
-				return must(FitQMF(t.Context(), x, 3, append(append(opts, WithInit(u, v)), more...)...))(t)
+				return Must(FitQMF(t.Context(), x, 3, append(append(opts, WithInit(u, v)), more...)...))(t)
 			}
 			if name != "validation, shrinkage" { // whose cells are others, and which counts cells
 				sameWay(t, fit(x, u, WithCellWeights(rows)).History,
@@ -194,7 +194,7 @@ func TestWeightsOfQMFQ(t *testing.T) {
 			fit := func(x, u, v Mat, more ...FitOption) *QMFQ {
 				opts := append([]FitOption{WithLevels(4), WithEpochs(3), WithTolerance(1e-14),
 					WithShrinkage(0), WithLine(0.3), WithInit(u, v)}, opts...)
-				return must(FitQMFQ(t.Context(), x, 3, append(opts, more...)...))(t)
+				return Must(FitQMFQ(t.Context(), x, 3, append(opts, more...)...))(t)
 			}
 			got := fit(x, u, v, WithSampleWeights(times))
 			want := fit(repeated(x, times), u, repeated(v, times))
@@ -218,11 +218,11 @@ func TestWeightsOfQMFQ(t *testing.T) {
 
 // TestWeightsOfTrials: the first trial says what hidden cells weigh, also where it is the only one.
 func TestWeightsOfTrials(t *testing.T) {
-	x := lognormal(6, 8)
+	x := Lognormal(6, 8)
 	weights := Trial{Rank: 1, Options: []FitOption{WithEpochs(2),
 		WithSampleWeights([]float64{1, 2, 3, 4, 5, 6, 7, 8})}}
 	judge := func(trials ...Trial) []float64 {
-		return must(HeldOut(t.Context(), x, FitNMF, trials, Masks{Repeats: 2}))(t)[0].Losses
+		return Must(HeldOut(t.Context(), x, FitNMF, trials, Masks{Repeats: 2}))(t)[0].Losses
 	}
 	one, two := judge(weights), judge(weights, weights)
 	if !slices.Equal(one, two) || slices.Equal(one, judge(Trial{1, weights.Options[:1]})) {
@@ -243,7 +243,7 @@ func TestWeightsOfHidden(t *testing.T) {
 	}
 	masks := Masks{Repeats: 2}
 	judge := func(x Mat, opts ...FitOption) []Prediction {
-		return must(HeldOut(t.Context(), x, FitNMF, []Trial{{Rank: 2, Options: opts}}, masks))(t)
+		return Must(HeldOut(t.Context(), x, FitNMF, []Trial{{Rank: 2, Options: opts}}, masks))(t)
 	}
 	want, got := judge(hidden)[0], judge(wrong, WithCellWeights(only))[0]
 	for r, l := range want.Losses {
@@ -266,8 +266,8 @@ func TestWeightsOfHidden(t *testing.T) {
 		t.Errorf("the rows lose %v and %v", first.Loss, p.Rows[1].Loss)
 	}
 	epochs := WithEpochs(20) // of so few cells Auto hides more where more count as observed
-	a := must(Fit(t.Context(), MethodAuto, hidden, 2, WithMissingValues(), epochs))(t)
-	b := must(Fit(t.Context(), MethodAuto, wrong, 2, WithCellWeights(only), epochs))(t)
+	a := Must(Fit(t.Context(), MethodAuto, hidden, 2, WithMissingValues(), epochs))(t)
+	b := Must(Fit(t.Context(), MethodAuto, wrong, 2, WithCellWeights(only), epochs))(t)
 	if u, v := a.Reconstruct(), b.Reconstruct(); !(math.Abs(u.At(3, 4)-v.At(3, 4)) <= 1e-4*u.At(3, 4)) {
 		t.Errorf("MethodAuto: %v, want %v", v.At(3, 4), u.At(3, 4))
 	}
@@ -276,7 +276,7 @@ func TestWeightsOfHidden(t *testing.T) {
 		large.Data[i] = float64(i % 1009)
 	}
 	c := config{settings: settings{cellWeights: large, sampleWeights: large.Row(5)}}
-	opts := must(c.weightsOfPart(large.Dims()))(t)
+	opts := Must(c.weightsOfPart(large.Dims()))(t)
 	part, _, err := partOf(large)
 	if err != nil || len(opts) != 2 {
 		t.Fatal(err, len(opts))
@@ -300,9 +300,9 @@ func TestWeightsOfHidden(t *testing.T) {
 func TestMemoryOfWeights(t *testing.T) {
 	x, times := heavy()
 	d, n := x.Dims()
-	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
-		with := must(MemoryOf(method, d, n, 3, WithSampleWeights(times), WithCellWeights(x)))(t)
-		if without := must(MemoryOf(method, d, n, 3))(t); with.Fit <= without.Fit {
+	for method := range MethodBQMF + 1 {
+		with := Must(MemoryOf(method, d, n, 3, WithSampleWeights(times), WithCellWeights(x)))(t)
+		if without := Must(MemoryOf(method, d, n, 3))(t); with.Fit <= without.Fit {
 			t.Errorf("%v: %d with weights, %d without", method, with.Fit, without.Fit)
 		}
 	}

@@ -35,13 +35,13 @@ func TestHeldOut(t *testing.T) {
 	}
 	x.Set(2, 2, math.NaN())
 	ctx := context.Background()
-	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(draws(300, 60, 0))}}}
-	p := must(HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1, 0}))(t)
+	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(Draws(300, 60, 0))}}}
+	p := Must(HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1, 0}))(t)
 	if p[1].Mean > p[0].Mean || p[1].Mean > p[2].Mean {
 		t.Errorf("three components are not the best: %v", p)
 	}
 	for i, q := range p { // each of the fits by itself
-		at, squares := mean(q.Losses), 0.0
+		at, squares := Mean(q.Losses), 0.0
 		for _, l := range q.Losses {
 			squares += (l - at) * (l - at)
 		}
@@ -50,19 +50,19 @@ func TestHeldOut(t *testing.T) {
 			t.Errorf("mean %v ± %v of %v", q.Mean, q.StdErr, q.Losses)
 		}
 		for r, want := range q.Losses[:2] {
-			if got := must(HeldOut(ctx, x, FitNMF, trials[i:i+1],
+			if got := Must(HeldOut(ctx, x, FitNMF, trials[i:i+1],
 				Masks{1, 0.1, 1, r}))(t); got[0].Losses[0] != want {
 				t.Errorf("trial %d, repeat %d alone: %v, want %v", i, r, got, want)
 			}
 		}
 	}
-	if p = must(HeldOut(ctx, x, FitQMFQ,
+	if p = Must(HeldOut(ctx, x, FitQMFQ,
 		[]Trial{{1, []FitOption{WithEpochs(3)}}, {3, []FitOption{WithEpochs(3)}}},
 		Masks{1, 0.1, 1, 0}))(t); p[1].Mean > p[0].Mean {
 		t.Errorf("QMFQ of one component predicts better than of three: %v", p)
 	}
-	usual := must(HeldOut(ctx, x, FitNMF, trials[:1], Masks{}))(t)
-	same := must(HeldOut(ctx, x, FitNMF, trials[:1], Masks{Repeats: 5, Share: 0.1}))(t)
+	usual := Must(HeldOut(ctx, x, FitNMF, trials[:1], Masks{}))(t)
+	same := Must(HeldOut(ctx, x, FitNMF, trials[:1], Masks{Repeats: 5, Share: 0.1}))(t)
 	if len(usual[0].Losses) != 5 || !slices.Equal(usual[0].Losses, same[0].Losses) {
 		t.Errorf("the masks that nobody chose: %v, %v", usual, same)
 	}
@@ -80,7 +80,7 @@ func TestHeldOut(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := errorOf(HeldOut(gone, x, FitNMF, trials, Masks{1, 0.1, 1, 0})); !errors.Is(err,
+	if err := ErrorOf(HeldOut(gone, x, FitNMF, trials, Masks{1, 0.1, 1, 0})); !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -118,7 +118,7 @@ func TestHeldOutFormula(t *testing.T) {
 			return m, err
 		}
 		const repeats = 2
-		p := must(HeldOut(ctx, x, fit, []Trial{{Rank: 2}},
+		p := Must(HeldOut(ctx, x, fit, []Trial{{Rank: 2}},
 			Masks{Repeats: repeats, Share: 0.5, Seed: seed}))(t)
 		if len(all) != repeats {
 			t.Fatalf("%d fits", len(all))
@@ -173,7 +173,7 @@ func TestHeldOutFormula(t *testing.T) {
 func TestHeldOutIsFinite(t *testing.T) {
 	ctx := context.Background()
 	for _, l := range []Loss{KL, Frobenius, 1.5, 4} {
-		for _, x := range []Mat{NewMat(6, 9), timesPower(near1(2, 6, 9), -560)} {
+		for _, x := range []Mat{NewMat(6, 9), TimesPower(near1(2, 6, 9), -560)} {
 			trials := []Trial{{Rank: 2, Options: []FitOption{WithLoss(l), WithEpochs(3)}}}
 			for method := range MethodBQMF {
 				p, err := HeldOut(ctx, x, by(method), trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
@@ -205,13 +205,13 @@ func TestUnseenCells(t *testing.T) {
 		{"tcga-brca/exp", 80, true, 0.9},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			x := loadRows(t, "../shared/data/"+c.path+".tsv.gz", draws(math.MaxInt, c.few, 0))
+			x := loadRows(t, "../shared/data/"+c.path+".tsv.gz", Draws(math.MaxInt, c.few, 0))
 			methods, loss := []Method{MethodNMF, MethodQMF}, KL
 			if c.signed {
 				methods, loss, x.Cols = methods[1:], Frobenius, min(x.Cols, 100)
 				for i := range x.Rows {
 					row := x.Row(i)
-					at, squares := mean(row), 0.0
+					at, squares := Mean(row), 0.0
 					for j := range row {
 						row[j] -= at
 						squares += row[j] * row[j]
@@ -224,7 +224,7 @@ func TestUnseenCells(t *testing.T) {
 			for _, method := range methods {
 				trial := Trial{Rank: 3, Options: []FitOption{WithLoss(loss)}}
 				masks := Masks{Repeats: 1, Seed: 1}
-				p := must(HeldOut(t.Context(), x, by(method), []Trial{trial}, masks))(t)[0]
+				p := Must(HeldOut(t.Context(), x, by(method), []Trial{trial}, masks))(t)[0]
 				t.Logf("%v %.4g, row means %.4g", method, p.Mean, p.Baseline[0])
 				if !(p.Mean < c.most*p.Baseline[0]) {
 					t.Errorf("%v: unseen cells lose %v, the means of rows %v", method, p.Mean, p.Baseline[0])

@@ -26,12 +26,12 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// long is set where tests may take minutes: whole data sets, all seeds and epochs.
-var long = os.Getenv("QUANTMF_LONG") != ""
+// Long is set where tests may take minutes: whole data sets, all seeds and epochs.
+var Long = os.Getenv("QUANTMF_LONG") != ""
 
-// allEnd waits until no more goroutines are there than before. One that was told to end does so when
+// AllEnd waits until no more goroutines are there than before. One that was told to end does so when
 // the machine gives it the time: 100,000 looks, each with a sleep that gives others a turn, are minutes.
-func allEnd(t *testing.T, before int) {
+func AllEnd(t *testing.T, before int) {
 	t.Helper()
 	for range 100000 {
 		if runtime.NumGoroutine() <= before {
@@ -65,7 +65,7 @@ func loadRows(t testing.TB, path string, most int) Mat {
 		t.Skip(path + " is not here")
 	}
 	defer f.Close()
-	z := must(gzip.NewReader(f))(t)
+	z := Must(gzip.NewReader(f))(t)
 	var rows [][]float64
 	s := bufio.NewScanner(z)
 	s.Buffer(nil, 1<<24)
@@ -75,11 +75,11 @@ func loadRows(t testing.TB, path string, most int) Mat {
 		}
 		var row []float64
 		for _, field := range strings.Split(s.Text(), "\t")[1:] {
-			row = append(row, must(strconv.ParseFloat(field, 64))(t))
+			row = append(row, Must(strconv.ParseFloat(field, 64))(t))
 		}
 		rows = append(rows, row)
 	}
-	return must(MatOf(rows...))(t)
+	return Must(MatOf(rows...))(t)
 }
 
 // toy draws the paper's synthetic problem: rows of U*V*, U* Poisson(2), columns
@@ -191,7 +191,7 @@ func near1(seed uint64, d, n int) Mat {
 		}
 	}
 	_, e := math.Frexp(slices.Max(y.Data))
-	return timesPower(y, -((e - 1) &^ 1))
+	return TimesPower(y, -((e - 1) &^ 1))
 }
 
 // scores returns d × n log ratios of mixed sign: two hidden factors, bent row by row,
@@ -221,14 +221,14 @@ func scores(seed uint64, d, n int) Mat {
 // normal returns a standard normal number.
 func normal(r *random.Source) float64 { return elem.NormalQuantile((r.Float64() + 0x1p-54)) }
 
-func total(v []float64) (s float64) {
+func Total(v []float64) (s float64) {
 	for _, x := range v {
 		s += x
 	}
 	return s
 }
 
-func mean(v []float64) float64 { return total(v) / float64(len(v)) }
+func Mean(v []float64) float64 { return Total(v) / float64(len(v)) }
 
 func largest(v []float64) float64 {
 	top := 0.0
@@ -311,14 +311,14 @@ func threeModels(t *testing.T, x Mat, k int, opts ...FitOption) map[string]Model
 	t.Helper()
 	out := map[string]Model{}
 	for method, more := range [][]FitOption{nil, nil, {WithEpochs(30)}} {
-		out[Method(method).String()] = must(Fit(t.Context(), Method(method), x, k,
+		out[Method(method).String()] = Must(Fit(t.Context(), Method(method), x, k,
 			slices.Concat(opts, more)...))(t)
 	}
 	return out
 }
 
-// numbers returns all that a model says of itself and of new samples like x.
-func numbers(t testing.TB, m Model, x Mat) [][]float64 {
+// Numbers returns all that a model says of itself and of new samples like x.
+func Numbers(t testing.TB, m Model, x Mat) [][]float64 {
 	t.Helper()
 	out := [][]float64{m.Reconstruct().Data, m.Shares().Data}
 	history := func(u, v Mat, h, val []float64) { out = append(out, u.Data, v.Data, h, val) }
@@ -330,12 +330,12 @@ func numbers(t testing.TB, m Model, x Mat) [][]float64 {
 		out = append(out, m.Quantiles.Data, m.Weights.Data, m.Bend(), m.MarginalErrors())
 	case *QMFQ:
 		history(m.U, m.V, m.History, m.Validation)
-		y := must(m.Normalize(x))(t)
+		y := Must(m.Normalize(x))(t)
 		out = append(out, y.Data, m.Bend())
 	case *BQMF:
 		history(m.U, m.V, m.History, m.Validation)
 		lo, hi, err := m.Interval(0.8)
-		ok(t, err)
+		OK(t, err)
 		for i, v := range lo.Data {
 			if v > hi.Data[i] {
 				t.Fatalf("cell %d: an interval from %v to %v", i, v, hi.Data[i])
@@ -351,7 +351,7 @@ func numbers(t testing.TB, m Model, x Mat) [][]float64 {
 	loss, err3 := m.Loss(x)
 	g, err4 := m.Goodness(x)
 	b, err5 := m.MarshalBinary()
-	ok(t, errors.Join(err1, err2, err3, err4, err5))
+	OK(t, errors.Join(err1, err2, err3, err4, err5))
 	out = append(out, v.Data, []float64{score, loss})
 	for _, g := range g {
 		out = append(out, []float64{g.Divergence, g.Spread, g.Explained})
@@ -364,7 +364,7 @@ func numbers(t testing.TB, m Model, x Mat) [][]float64 {
 
 func allFinite(t testing.TB, name string, m Model, x Mat) {
 	t.Helper()
-	for i, v := range numbers(t, m, x) {
+	for i, v := range Numbers(t, m, x) {
 		if j := notFinite(v); j >= 0 {
 			t.Fatalf("%s: numbers %d: entry %d is %v", name, i, j, v[j])
 		}
@@ -391,10 +391,15 @@ func altered(data []byte, tag string, number int, value uint64) ([]byte, int64) 
 	return nil, -1
 }
 
-// marshalled returns the file of a model.
-func marshalled(t *testing.T, m Model) []byte {
+// Keep is an option that keeps the states of a fit after each epoch.
+func Keep(states *[][]byte) FitOption {
+	return WithCheckpoint(1, func(s []byte) error { *states = append(*states, s); return nil })
+}
+
+// FileOf returns the file of a model.
+func FileOf(t *testing.T, m Model) []byte {
 	t.Helper()
-	return must(m.MarshalBinary())(t)
+	return Must(m.MarshalBinary())(t)
 }
 
 func real(v ...float64) (bits []uint64) {
@@ -418,10 +423,10 @@ func some[T any](cases []T, short ...int) []T {
 	return few
 }
 
-// draws is how many cases a test draws: whole with QUANTMF_LONG, usual without, few under -short.
-func draws(whole, usual, few int) int {
+// Draws is how many cases a test draws: whole with QUANTMF_LONG, usual without, few under -short.
+func Draws(whole, usual, few int) int {
 	switch {
-	case long:
+	case Long:
 		return whole
 	case testing.Short():
 		return few
@@ -445,25 +450,25 @@ func fingerprint(ms ...Mat) uint64 {
 	return uint64(h)
 }
 
-// must is the value of a call that succeeds: must(f())(t).
-func must[T any](v T, err error) func(t testing.TB) T {
+// Must is the value of a call that succeeds: Must(f())(t).
+func Must[T any](v T, err error) func(t testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
-		ok(t, err)
+		OK(t, err)
 		return v
 	}
 }
 
-// ok is for a call that succeeds.
-func ok(t testing.TB, err error) {
+// OK is for a call that succeeds.
+func OK(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// errorOf is the error of a call.
-func errorOf[T any](_ T, err error) error { return err }
+// ErrorOf is the error of a call.
+func ErrorOf[T any](_ T, err error) error { return err }
 
 // by is the fit by a method.
 func by(method Method) func(context.Context, Rows, int, ...FitOption) (Model, error) {

@@ -16,8 +16,8 @@ import (
 // rowsOf hides what a matrix is, so that it is read row by row.
 type rowsOf struct{ Rows }
 
-// sparseOf lists the numbers of x other than 0.
-func sparseOf[F float32 | float64](t testing.TB, x Mat) *Sparse {
+// SparseOf lists the numbers of x other than 0.
+func SparseOf[F float32 | float64](t testing.TB, x Mat) *Sparse {
 	t.Helper()
 	start, index, values := []int{0}, []uint32{}, []F{}
 	for i := range x.Rows {
@@ -28,23 +28,23 @@ func sparseOf[F float32 | float64](t testing.TB, x Mat) *Sparse {
 		}
 		start = append(start, len(index))
 	}
-	return must(NewSparse(x.Cols, start, index, values))(t)
+	return Must(NewSparse(x.Cols, start, index, values))(t)
 }
 
-// holders are other ways to hold the numbers of x, which are exact in single precision.
-func holders(t testing.TB, x Mat) map[string]Rows {
+// Holders are other ways to hold the numbers of x, which are exact in single precision.
+func Holders(t testing.TB, x Mat) map[string]Rows {
 	single := Mat32{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols + 3, Data: make([]float32, x.Rows*(x.Cols+3))}
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
 			single.Data[i*single.Stride+j] = float32(v)
 		}
 	}
-	return map[string]Rows{"rows": rowsOf{x}, "sparse": sparseOf[float64](t, x),
-		"sparse, single": sparseOf[float32](t, x), "single": single}
+	return map[string]Rows{"rows": rowsOf{x}, "sparse": SparseOf[float64](t, x),
+		"sparse, single": SparseOf[float32](t, x), "single": single}
 }
 
-// sparseCounts is a sparse matrix of whole numbers, of which no row and no column is empty.
-func sparseCounts(d, n int, seed uint64) Mat { return countsOf(d, n, seed, 0.3) }
+// SparseCounts is a sparse matrix of whole numbers, of which no row and no column is empty.
+func SparseCounts(d, n int, seed uint64) Mat { return countsOf(d, n, seed, 0.3) }
 
 // countsOf has about that share of numbers other than 0.
 func countsOf(d, n int, seed uint64, share float64) Mat {
@@ -61,15 +61,15 @@ func countsOf(d, n int, seed uint64, share float64) Mat {
 
 // TestHeldOutHolders: HeldOut hides the same cells whatever holds x.
 func TestHeldOutHolders(t *testing.T) {
-	x := sparseCounts(16, 20, 3)
+	x := SparseCounts(16, 20, 3)
 	trials, masks := []Trial{{Rank: 2, Options: []FitOption{WithEpochs(2)}},
 		{Rank: 3, Options: []FitOption{WithEpochs(2)}}}, Masks{Repeats: 2, Seed: 7}
 	for _, method := range []Method{MethodNMF, MethodQMF} {
 		held := func(x Rows) []Prediction {
-			return must(HeldOut(t.Context(), x, by(method), trials, masks))(t)
+			return Must(HeldOut(t.Context(), x, by(method), trials, masks))(t)
 		}
 		want := held(x)
-		for holder, h := range holders(t, x) {
+		for holder, h := range Holders(t, x) {
 			if testing.Short() && holder != "sparse" {
 				continue
 			}
@@ -107,13 +107,13 @@ func TestBadSparse(t *testing.T) {
 
 // TestRowsMemory: no fit of rows holds d × n numbers, but where its doc says so.
 func TestRowsMemory(t *testing.T) {
-	if !long {
+	if !Long {
 		t.Skip("QUANTMF_LONG is not set: some seconds of sorting")
 	}
 	cells := mostHeld
 	defer func() { mostHeld = cells }()
 	mostHeld = 0
-	x := sparseCounts(2000, 1000, 1) // room for samples is larger than that for rows
+	x := SparseCounts(2000, 1000, 1) // room for samples is larger than that for rows
 	for i := range x.Data {
 		if i%7 == 3 {
 			x.Data[i] = -x.Data[i]
@@ -127,15 +127,15 @@ func TestRowsMemory(t *testing.T) {
 	}
 	for name, fit := range map[string]func() error{
 		"NMF": func() error {
-			return errorOf(FitNMF(t.Context(), rowsOf{y}, 2, WithEpochs(1), WithWorkers(1),
+			return ErrorOf(FitNMF(t.Context(), rowsOf{y}, 2, WithEpochs(1), WithWorkers(1),
 				WithValidation(0.1)))
 		},
 		"QMF": func() error {
-			return errorOf(FitQMF(t.Context(), rowsOf{x}, 2,
+			return ErrorOf(FitQMF(t.Context(), rowsOf{x}, 2,
 				append(signed, WithEpochs(1), WithWorkers(1))...))
 		},
 		"QMF, held out": func() error {
-			return errorOf(FitQMF(t.Context(), rowsOf{x}, 2,
+			return ErrorOf(FitQMF(t.Context(), rowsOf{x}, 2,
 				append(signed, WithEpochs(1), WithWorkers(1), WithValidation(0.1))...))
 		},
 	} {
@@ -150,8 +150,8 @@ func TestRowsMemory(t *testing.T) {
 			t.Errorf("%s: %d bytes allocated, x has %d", name, got, all)
 		}
 	}
-	for _, m := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
-		got := must(MemoryOf(m, 20000, 100000, 10))(t)
+	for m := range MethodBQMF + 1 {
+		got := Must(MemoryOf(m, 20000, 100000, 10))(t)
 		numbers := int64(8 * 20000 * 100000)
 		if most := got.Rows > numbers; most != (m == MethodQMFQ || m == MethodBQMF) {
 			t.Errorf("%v: %+v", m, got)

@@ -26,7 +26,7 @@ func TestHoles(t *testing.T) {
 	}
 	for _, method := range settings.Methods {
 		fit := func(o ...FitOption) Model {
-			m := must(settings.Fit(t.Context(), method, x, 2, append(o, WithEpochs(3))...))(t)
+			m := Must(settings.Fit(t.Context(), method, x, 2, append(o, WithEpochs(3))...))(t)
 			return m
 		}
 		m, of := fit(), fit(WithMissingValues())
@@ -54,7 +54,7 @@ func TestHoles(t *testing.T) {
 			}
 		}
 	}
-	q := must(FitQMFQ(t.Context(), x, 2, WithEpochs(2),
+	q := Must(FitQMFQ(t.Context(), x, 2, WithEpochs(2),
 		WithProjection(TruncatedSVD())))(t)
 	var bad *DataError
 	if _, err := q.Transform(t.Context(), holes); !errors.As(err, &bad) || bad.Row != 0 || bad.Col != 0 ||

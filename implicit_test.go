@@ -31,17 +31,17 @@ func (p point) solve(t testing.TB) *Transport {
 	if p.eps > 0 {
 		opts = append(opts, WithTolerance(1e-14))
 	}
-	return must(Solve(p.x, opts...))(t)
+	return Must(Solve(p.x, opts...))(t)
 }
 
 func operators(t testing.TB) []operator {
 	return []operator{
-		{"T", func(p point) []float64 { return must(p.solve(t).Quantile(p.q))(t) },
-			func(p point, z []float64) *Gradient { return must(p.solve(t).QuantileVJP(p.q, z))(t) }},
+		{"T", func(p point) []float64 { return Must(p.solve(t).Quantile(p.q))(t) },
+			func(p point, z []float64) *Gradient { return Must(p.solve(t).QuantileVJP(p.q, z))(t) }},
 		{"R", func(p point) []float64 { return p.solve(t).Rank() },
-			func(p point, z []float64) *Gradient { return must(p.solve(t).RankVJP(z))(t) }},
+			func(p point, z []float64) *Gradient { return Must(p.solve(t).RankVJP(z))(t) }},
 		{"S", func(p point) []float64 { return p.solve(t).Sort() },
-			func(p point, z []float64) *Gradient { return must(p.solve(t).SortVJP(z))(t) }},
+			func(p point, z []float64) *Gradient { return Must(p.solve(t).SortVJP(z))(t) }},
 	}
 }
 

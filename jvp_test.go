@@ -32,7 +32,7 @@ func randomDirection(p point, r *random.Source) Gradient {
 	n, m := len(p.x), len(p.y)
 	d := Gradient{X: vec(n), A: vec(n), B: vec(m), Y: vec(m), Q: vec(m), Epsilon: normal(r)}
 	for _, w := range [][]float64{d.A, d.B} {
-		mean := mean(w)
+		mean := Mean(w)
 		for i := range w {
 			w[i] -= mean
 		}
@@ -63,7 +63,7 @@ func TestForward(t *testing.T) {
 		if seed%5 == 0 {
 			p.extra = []Option{WithMidpointRanks()}
 		}
-		sumA, sumB := total(p.a), total(p.b)
+		sumA, sumB := Total(p.a), Total(p.b)
 		r := random.Split(8, seed)
 		all := randomDirection(p, &r)
 		for what, d := range map[string]Gradient{"all": all, "x": {X: all.X}, "a": {A: all.A},
@@ -72,8 +72,8 @@ func TestForward(t *testing.T) {
 				if op.name != "T" {
 					d.Q = nil
 				}
-				got := must(forwards[op.name](p.solve(t), p, d))(t)
-				for i, v := range must(forwards[op.name](p.solve(t), p, longer(d)))(t) {
+				got := Must(forwards[op.name](p.solve(t), p, d))(t)
+				for i, v := range Must(forwards[op.name](p.solve(t), p, longer(d)))(t) {
 					if !(math.Abs(v-0x1p40*got[i]) <= 0x1p40*1e-12*largest(got)) {
 						t.Errorf("seed %d, %s along 2^40 times %s: entry %d is %v", seed, op.name, what, i, v)
 					}
@@ -138,16 +138,16 @@ func TestForwardRows(t *testing.T) {
 	for name, opts := range map[string][]Option{"default": nil, "levels": {WithLevels(7)},
 		"weights": {WithTargetWeights(weights)}, "exact": {WithEpsilon(0)}, "smoothest": {WithEpsilon(1)},
 		"iterated": {WithIterations(30), WithLevels(6)}} {
-		ranks := must(SoftRankRowsJVP(x, dx, slices.Concat(opts, []Option{WithWorkers(3)})...))(t)
-		sorted := must(SoftSortRowsJVP(x, dx, slices.Concat(opts, []Option{WithWorkers(3)})...))(t)
+		ranks := Must(SoftRankRowsJVP(x, dx, slices.Concat(opts, []Option{WithWorkers(3)})...))(t)
+		sorted := Must(SoftSortRowsJVP(x, dx, slices.Concat(opts, []Option{WithWorkers(3)})...))(t)
 		z, zs := ranks.Clone(), sorted.Clone()
 		for _, v := range [][]float64{z.Data, zs.Data} {
 			for i := range v {
 				v[i] = math.Sin(float64(2 * i))
 			}
 		}
-		back := must(SoftRankRowsVJP(x, z, slices.Concat(opts, []Option{WithWorkers(1)})...))(t)
-		sback := must(SoftSortRowsVJP(x, zs, slices.Concat(opts, []Option{WithWorkers(1)})...))(t)
+		back := Must(SoftRankRowsVJP(x, z, slices.Concat(opts, []Option{WithWorkers(1)})...))(t)
+		sback := Must(SoftSortRowsVJP(x, zs, slices.Concat(opts, []Option{WithWorkers(1)})...))(t)
 		for i := range d {
 			for what, c := range map[string][4][]float64{
 				"ranks":  {z.Row(i), ranks.Row(i), back.Row(i), dx.Row(i)},
@@ -163,9 +163,9 @@ func TestForwardRows(t *testing.T) {
 			if name == "default" || name == "smoothest" {
 				continue // Solve has the values at chosen levels, the rows those at all places
 			}
-			tr := must(Solve(x.Row(i), opts...))(t)
-			r := must(tr.RankJVP(Gradient{X: dx.Row(i)}))(t)
-			s := must(tr.SortJVP(Gradient{X: dx.Row(i)}))(t)
+			tr := Must(Solve(x.Row(i), opts...))(t)
+			r := Must(tr.RankJVP(Gradient{X: dx.Row(i)}))(t)
+			s := Must(tr.SortJVP(Gradient{X: dx.Row(i)}))(t)
 			if !slices.Equal(r, ranks.Row(i)) || !slices.Equal(s, sorted.Row(i)) {
 				t.Errorf("%s: row %d has other derivatives alone", name, i)
 			}
@@ -179,7 +179,7 @@ func TestForwardErrors(t *testing.T) {
 	var shape *ShapeError
 	var data *DataError
 	for _, eps := range []float64{0.1, 0} {
-		tr := must(Solve([]float64{3, 1, 2, 1e300}, WithLevels(3), WithEpsilon(eps)))(t)
+		tr := Must(Solve([]float64{3, 1, 2, 1e300}, WithLevels(3), WithEpsilon(eps)))(t)
 		for name, f := range map[string]func(Gradient) ([]float64, error){"rank": tr.RankJVP,
 			"sort": tr.SortJVP} {
 			if _, err := f(Gradient{X: make([]float64, 3)}); !errors.As(err, &shape) {
@@ -193,7 +193,7 @@ func TestForwardErrors(t *testing.T) {
 				t.Errorf("%s along an infinite ε: %v", name, err)
 			}
 			for _, far := range []float64{1e308, 1e-308} {
-				got := must(f(Gradient{X: []float64{far, -far, far, far}, A: []float64{far, 0, 0, -far},
+				got := Must(f(Gradient{X: []float64{far, -far, far, far}, A: []float64{far, 0, 0, -far},
 					B: []float64{far, -far, far}, Y: []float64{far, 0, -far}, Epsilon: far}))(t)
 				if j := notFinite(got); j >= 0 {
 					t.Errorf("%s along %g: entry %d is %v", name, far, j, got[j])
@@ -225,7 +225,7 @@ func TestOperatorsOfRowsAllocations(t *testing.T) {
 	if transport.Invariants {
 		t.Skip("the checks allocate")
 	}
-	q := must(MatOf([]float64{0, 1, 2, 3, 4, 5, 6, 7}))(t)
+	q := Must(MatOf([]float64{0, 1, 2, 3, 4, 5, 6, 7}))(t)
 	for name, f := range map[string]func(x Mat) (Mat, error){
 		"quantiles": func(x Mat) (Mat, error) { return SoftQuantileRows(x, q, WithWorkers(1)) },
 		"quantiles back": func(x Mat) (Mat, error) {
@@ -249,7 +249,7 @@ func TestOperatorsOfRowsAllocations(t *testing.T) {
 			for i := range x.Data {
 				x.Data[i] = float64(i * 7 % 101)
 			}
-			return allocations(2, func() { must(f(x))(t) })
+			return allocations(2, func() { Must(f(x))(t) })
 		}
 		if a, b := count(2), count(40); b > a+20 { // one a row would be 38 more
 			t.Errorf("%s: %v allocations for 2 rows, %v for 40", name, a, b)

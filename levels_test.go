@@ -41,7 +41,7 @@ func TestChosenLevels(t *testing.T) {
 		x := samplesOf(c.n, c.skew)
 		low, high := slices.Min(x), slices.Max(x)
 		eps := WithEpsilon(c.eps)
-		whole := must(Solve(x, eps, WithLevels(c.n)))(t)
+		whole := Must(Solve(x, eps, WithLevels(c.n)))(t)
 		ranks, err1 := SoftRank(x, eps)
 		sorted, err2 := SoftSort(x, eps)
 		if err := errors.Join(err1, err2); err != nil || len(sorted) != c.n {
@@ -69,7 +69,7 @@ func TestChosenLevels(t *testing.T) {
 			before = ranks[i]
 		}
 		heavy := c.skew > 1 || c.skew < 0
-		if most > map[bool]float64{true: 1e-3, false: 2e-4}[heavy] ||
+		if most > either(heavy, 1e-3, 2e-4) ||
 			math.Abs(mean-float64(c.n+1)/2) > 1e-6*float64(c.n) {
 			t.Errorf("%v: ranks are off by %v of n, their mean is %v", c, most, mean)
 		}
@@ -83,7 +83,7 @@ func TestChosenLevels(t *testing.T) {
 				t.Fatalf("%v: sorted value %d is %v after %v", c, k, sorted[k], sorted[k-1])
 			}
 		}
-		if most > map[bool]float64{true: 0.02, false: 2e-4}[heavy] {
+		if most > either(heavy, 0.02, 2e-4) {
 			t.Errorf("%v: sorted values are off by %v of the range", c, most)
 		}
 	}
@@ -117,7 +117,7 @@ func TestLinearLevels(t *testing.T) {
 func TestChosenRanksAlongWeights(t *testing.T) {
 	t.Parallel()
 	const n = 100
-	tr := must(Solve(samplesOf(n, 0)))(t)
+	tr := Must(Solve(samplesOf(n, 0)))(t)
 	m := len(tr.G)
 	q, along, z := make([]float64, m), make([]float64, m), make([]float64, n)
 	for j := range q {
@@ -126,8 +126,8 @@ func TestChosenRanksAlongWeights(t *testing.T) {
 	for i := range z {
 		z[i] = math.Cos(float64(i))
 	}
-	forward, want := must(tr.RankJVP(Gradient{B: along}))(t), must(tr.QuantileJVP(q, Gradient{B: along}))(t)
-	back, wantBack := must(tr.RankVJP(z))(t).B, must(tr.QuantileVJP(q, z))(t).B
+	forward, want := Must(tr.RankJVP(Gradient{B: along}))(t), Must(tr.QuantileJVP(q, Gradient{B: along}))(t)
+	back, wantBack := Must(tr.RankVJP(z))(t).B, Must(tr.QuantileVJP(q, z))(t).B
 	for i := range want {
 		if math.Abs(forward[i]-want[i]) > 1e-9*n {
 			t.Errorf("sample %d: %v, want %v", i, forward[i], want[i])
@@ -154,7 +154,7 @@ func TestChosenExtremes(t *testing.T) {
 	for i, v := range x.Data {
 		far.Data[i], large.Data[i] = math.Copysign(1e300, v), 0x1p900*v
 	}
-	small, grown := must(SoftSortRowsVJP(x, x))(t), must(SoftSortRowsVJP(x, large))(t)
+	small, grown := Must(SoftSortRowsVJP(x, x))(t), Must(SoftSortRowsVJP(x, large))(t)
 	for i, v := range small.Data {
 		if got := grown.Data[i] / 0x1p900; math.Abs(got-v) > 1e-12 {
 			t.Errorf("sample %d: %v of a large cotangent, %v of a small one", i, got, v)
@@ -166,7 +166,7 @@ func TestChosenExtremes(t *testing.T) {
 		"rank, back":    func() (Mat, error) { return SoftRankRowsVJP(x, z) },
 		"sort":          func() (Mat, error) { return SoftSortRows(far) },
 	} {
-		for i, v := range must(of())(t).Data {
+		for i, v := range Must(of())(t).Data {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
 				t.Errorf("%s: number %d is %v", name, i, v)
 			}
@@ -260,17 +260,17 @@ func TestOperatorsOfRowsErrors(t *testing.T) {
 	for name, f := range map[string]func(x, z Mat, opts ...Option) error{
 		"rank": func(x, _ Mat,
 			opts ...Option) error {
-			return errorOf(SoftRankRows(x, opts...))
+			return ErrorOf(SoftRankRows(x, opts...))
 		},
 		"sort": func(x, _ Mat,
 			opts ...Option) error {
-			return errorOf(SoftSortRows(x, opts...))
+			return ErrorOf(SoftSortRows(x, opts...))
 		},
 		"back from ranks": func(x, z Mat, opts ...Option) error {
-			return errorOf(SoftRankRowsVJP(x, z, opts...))
+			return ErrorOf(SoftRankRowsVJP(x, z, opts...))
 		},
 		"back from sorted values": func(x, z Mat, opts ...Option) error {
-			return errorOf(SoftSortRowsVJP(x, z, opts...))
+			return ErrorOf(SoftSortRowsVJP(x, z, opts...))
 		},
 	} {
 		var data *DataError

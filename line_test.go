@@ -171,7 +171,7 @@ func TestLineContainsNMF(t *testing.T) {
 // is not below that of its line.
 func TestLineMonotone(t *testing.T) {
 	t.Parallel()
-	m := must(FitQMF(context.Background(), first(toy(3), 20), 3, WithLine(0.5), WithEpochs(1)))(t)
+	m := Must(FitQMF(context.Background(), first(toy(3), 20), 3, WithLine(0.5), WithEpochs(1)))(t)
 	r := random.Split(3, 3)
 	for i := range m.U.Rows {
 		f, _ := m.Map(i)
@@ -229,7 +229,7 @@ func TestLineOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		if m.Line != c.want || (total(m.Slopes) > 0) != (c.want > 0) {
+		if m.Line != c.want || (Total(m.Slopes) > 0) != (c.want > 0) {
 			t.Errorf("%s: τ %v, want %v; slopes %v", c.name, m.Line, c.want, m.Slopes)
 		}
 		if again, err := FitQMF(context.Background(), x, 2, WithInit(m.U, m.V), WithLine(c.want),
@@ -268,13 +268,13 @@ func TestLineOfBestEpoch(t *testing.T) {
 	opts := []FitOption{WithValidation(0.3), WithSchedule(ScheduleConstant), WithStart(StartNMF),
 		WithShrinkage(0), WithLine(0.5), WithLearningRate(0.5)}
 	noisy, _ := noisyProduct()
-	long := must(FitQMF(ctx, noisy, 8, append(opts, WithEpochs(12))...))(t)
+	long := Must(FitQMF(ctx, noisy, 8, append(opts, WithEpochs(12))...))(t)
 	short, err := FitQMF(ctx, noisy, 8, append(opts, WithEpochs(long.Best))...)
 	if err != nil || long.Best == 12 || !slices.Equal(long.Slopes, short.Slopes) {
 		t.Errorf("QMF, best epoch %d (%v): slopes %v, of a fit that ends there %v", long.Best, err,
 			long.Slopes[:3], short.Slopes[:3])
 	}
-	q := must(FitQMFQ(ctx, x, 8, append(opts, WithEpochs(12))...))(t)
+	q := Must(FitQMFQ(ctx, x, 8, append(opts, WithEpochs(12))...))(t)
 	end, err := FitQMFQ(ctx, x, 8, append(opts, WithEpochs(q.Best))...)
 	if err != nil || q.Best == 12 || !slices.Equal(q.inflated.Slopes, end.inflated.Slopes) {
 		t.Errorf("QMFQ, best epoch %d (%v): slopes %v, of a fit that ends there %v", q.Best, err,
@@ -285,7 +285,7 @@ func TestLineOfBestEpoch(t *testing.T) {
 // TestLineSealed: a slope that was changed is an error of the maps that have it.
 func TestLineSealed(t *testing.T) {
 	t.Parallel()
-	m := must(FitQMF(context.Background(), first(toy(3), 20), 2, WithEpochs(0)))(t)
+	m := Must(FitQMF(context.Background(), first(toy(3), 20), 2, WithEpochs(0)))(t)
 	m.Slopes[3]++
 	var data *DataError
 	if _, err := m.Map(3); !errors.As(err, &data) || data.Row != 3 {

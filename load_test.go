@@ -17,9 +17,9 @@ import (
 // goroutines, return what one alone returns; then no goroutine is left, and they leave no memory
 // behind.
 func TestLoad(t *testing.T) {
-	fits, calls := draws(64, 8, 8), draws(10000, 200, 200)
+	fits, calls := Draws(64, 8, 8), Draws(10000, 200, 200)
 	ctx := context.Background()
-	x, _ := bent(20, 24, 2, 0, 7)
+	x, _ := Bent(20, 24, 2, 0, 7)
 	kinds := []func() (Model, error){
 		func() (Model, error) { return FitNMF(ctx, x, 3) },
 		func() (Model, error) { return FitQMF(ctx, x, 3, WithEpochs(5)) },
@@ -29,8 +29,8 @@ func TestLoad(t *testing.T) {
 	want := make([][]byte, len(kinds))
 	models := make([]Model, len(kinds))
 	for i, fit := range kinds {
-		models[i] = must(fit())(t)
-		want[i] = marshalled(t, models[i])
+		models[i] = Must(fit())(t)
+		want[i] = FileOf(t, models[i])
 	}
 	// Single samples: what a service is asked for.
 	var single [4][24]uint64
@@ -43,7 +43,7 @@ func TestLoad(t *testing.T) {
 	}
 	for k, m := range models {
 		for j := range 24 {
-			single[k][j] = fingerprint(must(m.Transform(ctx, column(j)))(t))
+			single[k][j] = fingerprint(Must(m.Transform(ctx, column(j)))(t))
 		}
 	}
 	load := func() {
@@ -88,7 +88,7 @@ func TestLoad(t *testing.T) {
 	least, at := math.MaxInt, held()
 	for range 3 {
 		load()
-		allEnd(t, goroutines)
+		AllEnd(t, goroutines)
 		before := at
 		at = held()
 		if least = min(least, at-before); least < 1<<17 {
@@ -106,11 +106,11 @@ func TestLoad(t *testing.T) {
 // others or less, each the least of four to twelve by turns; the bounds allow for noise. Some calls go
 // together: what threads on other processors use is counted at ticks, which are as long as a call.
 func TestTransformTime(t *testing.T) {
-	if !long {
+	if !Long {
 		t.Skip("a measurement: set QUANTMF_LONG")
 	}
 	ctx := context.Background()
-	x, _ := bent(400, 221, 4, 0, 9)
+	x, _ := Bent(400, 221, 4, 0, 9)
 	for _, c := range []struct {
 		name           string
 		most           float64
@@ -127,12 +127,12 @@ func TestTransformTime(t *testing.T) {
 			var m Model
 			began := cpuTime()
 			for range c.fits {
-				m = must(c.fit())(t)
+				m = Must(c.fit())(t)
 			}
 			fit = min(fit, (cpuTime()-began)/time.Duration(c.fits))
 			began = cpuTime()
 			for range c.placings {
-				must(m.Transform(ctx, x))(t)
+				Must(m.Transform(ctx, x))(t)
 			}
 			place = min(place, (cpuTime()-began)/time.Duration(c.placings))
 		}

@@ -36,7 +36,7 @@ func TestLogarithm(t *testing.T) {
 		plain := Candidate{Method: MethodNMF, Rank: 3}
 		logged := plain
 		logged.Log1p = true
-		c := must(Choose(t.Context(), x, []Candidate{logged, plain, logged}, nil))(t)
+		c := Must(Choose(t.Context(), x, []Candidate{logged, plain, logged}, nil))(t)
 		if c.Best != 1 {
 			t.Errorf("%s: the best is %d", name, c.Best)
 		}

@@ -18,7 +18,7 @@ func TestMap(t *testing.T) {
 	for seed := range 36 {
 		p := randomPoint(seed, seed%3 > 0, Squash(seed%2), []float64{0.3, 0.03, 0.001, 0}[seed%4])
 		tr := p.solve(t)
-		f := must(tr.Map(p.q))(t)
+		f := Must(tr.Map(p.q))(t)
 		T, _ := tr.Quantile(p.q)
 		for i, x := range p.x {
 			if math.Abs(f.At(x)-T[i]) > 1e-12*largest(p.q) {
@@ -79,9 +79,9 @@ func TestSweep(t *testing.T) {
 					at += math.Exp(2 * normal(&r))
 					q[j], b[j] = at, math.Exp(normal(&r))
 				}
-				tr := must(Solve(x, WithEpsilon(eps), WithSquash(squash), WithLevels(m),
+				tr := Must(Solve(x, WithEpsilon(eps), WithSquash(squash), WithLevels(m),
 					WithTargetWeights(b)))(t)
-				f := must(tr.Map(q))(t)
+				f := Must(tr.Map(q))(t)
 				var wantValues, wantSlopes []float64
 				points := make([]float64, 160)
 				for i := range points {
@@ -119,7 +119,7 @@ func TestMapTinyWeights(t *testing.T) {
 			for j := range q {
 				q[j] = float64(j*j) - 3
 			}
-			tr := must(Solve(x, WithTargetWeights(b), WithEpsilon(eps)))(t)
+			tr := Must(Solve(x, WithTargetWeights(b), WithEpsilon(eps)))(t)
 			f, _ := tr.Map(q)
 			T, _ := tr.Quantile(q)
 			for i, v := range x {
@@ -158,7 +158,7 @@ func TestMapTinyWeights(t *testing.T) {
 // TestSlopeBothSides: the slope keeps its digits on either side of a step, however far. Of
 // two levels it is Δq·rate/(4 cosh²(rate·(x-t)/2)).
 func TestSlopeBothSides(t *testing.T) {
-	tr := must(Solve([]float64{0, 1}, WithTargets([]float64{0, 1}), WithSquash(SquashNone),
+	tr := Must(Solve([]float64{0, 1}, WithTargets([]float64{0, 1}), WithSquash(SquashNone),
 		WithEpsilon(0.01)))(t)
 	f, _ := tr.Map([]float64{0, 3})
 	for _, d := range []float64{0, 0.01, 0.1, 0.2, 0.5, 1, 1.7} {
@@ -187,7 +187,7 @@ func TestSteps(t *testing.T) {
 			for j := range q {
 				q[j] = float64(j)
 			}
-			tr := must(Solve(x, WithLevels(m), WithSquash(SquashNone),
+			tr := Must(Solve(x, WithLevels(m), WithSquash(SquashNone),
 				WithEpsilon(c.of/float64((m-1)*(m-1)))))(t)
 			f, _ := tr.Map(q)
 			least, most := math.Inf(1), 0.0
@@ -216,9 +216,9 @@ func TestMapRange(t *testing.T) {
 			q[j] = normal(&r) * math.Exp(3*normal(&r))
 		}
 		slices.Sort(q)
-		tr := must(Solve(x, WithLevels(m), WithSquash(Squash(trial%2)),
+		tr := Must(Solve(x, WithLevels(m), WithSquash(Squash(trial%2)),
 			WithEpsilon([]float64{0.1, 0.01, 1e-3}[r.IntN(3)])))(t)
-		f := must(tr.Map(q))(t)
+		f := Must(tr.Map(q))(t)
 		for _, x := range []float64{math.Inf(-1), -1e300, -3, 0, 3, 1e300, math.Inf(1)} {
 			if v := f.At(x); !(v >= q[0] && v <= q[m-1]) {
 				t.Fatalf("T(%v) = %v, not from %v to %v", x, v, q[0], q[m-1])

@@ -49,7 +49,7 @@ func TestStepOnQ(t *testing.T) {
 		c := qmfDefaults()
 		c.levels, c.epsilon, c.start, c.loss, c.missing, c.shrinkage, c.tolerance = m, 0.05, StartNMF,
 			divergence.Loss(l), true, lambda, 1e-12
-		visible := must(newCells(x, &c.settings))(t)
+		visible := Must(newCells(x, &c.settings))(t)
 		f := newQMFFit(visible, k, &c.settings,
 			fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
 		f.factors.copyFrom(u, v)
@@ -94,7 +94,7 @@ func TestStepOnQ(t *testing.T) {
 				inc[l] = 0.2 + r.Float64()
 			}
 			before := slices.Clone(inc)
-			plan := must(Solve(seenW, WithEpsilon(c.epsilon), WithTargetWeights(got), WithSquash(c.squash),
+			plan := Must(Solve(seenW, WithEpsilon(c.epsilon), WithTargetWeights(got), WithSquash(c.squash),
 				WithTolerance(1e-12)))(t)
 			share := plan.Plan()
 			// M, T and the least squares of x on w, β >= 0.
@@ -233,7 +233,7 @@ func TestSignedPrior(t *testing.T) {
 		f.solveRow(v, i)
 		f.stepQ(v, i, 1)
 		w, n := v.w[:f.n], float64(f.n)
-		mw, mx := total(w)/n, total(x.Row(i))/n
+		mw, mx := Total(w)/n, Total(x.Row(i))/n
 		cov, vw := 0.0, 0.0
 		for j, wj := range w {
 			cov += (wj - mw) * (x.At(i, j) - mx)
@@ -265,7 +265,7 @@ func TestSignedPrior(t *testing.T) {
 func TestPinned(t *testing.T) {
 	x := counts(60, 50)
 	for _, eps := range []float64{1e-2, 1e-4, 1e-6} {
-		q := must(FitQMF(context.Background(), x, 4, WithEpsilon(eps), WithEpochs(10),
+		q := Must(FitQMF(context.Background(), x, 4, WithEpsilon(eps), WithEpochs(10),
 			WithEnds(EndsPinned)))(t)
 		for _, v := range [][]float64{q.History, q.Quantiles.Data, q.Reconstruct().Data} {
 			if i := notFinite(v); i >= 0 {
@@ -285,7 +285,7 @@ func TestPinnedEnds(t *testing.T) {
 		}
 	}
 	for _, start := range []Start{StartScores, StartNMF, StartUniform} {
-		q := must(FitQMF(context.Background(), x, 2, WithStart(start), WithEnds(EndsPinned),
+		q := Must(FitQMF(context.Background(), x, 2, WithStart(start), WithEnds(EndsPinned),
 			WithEpochs(3)))(t)
 		for i := range x.Rows {
 			lo, hi := math.Inf(1), 0.0
@@ -312,7 +312,7 @@ func TestSchedule(t *testing.T) {
 	}
 	for _, method := range []Method{MethodQMF, MethodQMFQ} {
 		fit := func(s Schedule) Model {
-			return must(Fit(t.Context(), method, x, 2, WithInit(u, v), WithEpochs(1), WithSchedule(s)))(t)
+			return Must(Fit(t.Context(), method, x, 2, WithInit(u, v), WithEpochs(1), WithSchedule(s)))(t)
 		}
 		closeTo(t, "one epoch", fit(ScheduleCosine).Reconstruct().Data,
 			fit(ScheduleConstant).Reconstruct().Data, 0)

@@ -8,7 +8,7 @@ import (
 )
 
 func TestMat(t *testing.T) {
-	m := must(MatOf([]float64{1, 2, 3}, []float64{4, 5, 6}))(t)
+	m := Must(MatOf([]float64{1, 2, 3}, []float64{4, 5, 6}))(t)
 	view := Mat{Rows: 2, Cols: 2, Data: m.Data[1:], Stride: 3}
 	if view.At(1, 1) != 6 || view.check("view") != nil {
 		t.Errorf("view: %v", view)

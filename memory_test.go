@@ -14,14 +14,14 @@ import (
 func TestMemoryOf(t *testing.T) {
 	need := func(m Method, d, n, rank int, opts ...FitOption) Memory {
 		t.Helper()
-		got := must(MemoryOf(m, d, n, rank, opts...))(t)
+		got := Must(MemoryOf(m, d, n, rank, opts...))(t)
 		if got.Model < 8*int64(d+n)*int64(rank) || got.Fit < got.Model ||
 			got.State < got.Model/2 && m != MethodBQMF {
 			t.Errorf("%v, %d×%d of rank %d: %+v", m, d, n, rank, got)
 		}
 		return got
 	}
-	for _, m := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
+	for m := range MethodBQMF + 1 {
 		one := WithWorkers(1)
 		base := need(m, 500, 100, 10, one)
 		for what, more := range map[string]Memory{"d": need(m, 1000, 100, 10, one),
@@ -42,8 +42,6 @@ func TestMemoryOf(t *testing.T) {
 		if need(m, 1<<30, 1<<30, 1<<30, one).Fit < 1<<60 {
 			t.Errorf("%v: a fit beyond reason is told to be small", m)
 		}
-	}
-	for _, m := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
 		few, many := need(m, 20, 20, 2, WithEpochs(10)), need(m, 20, 20, 2, WithEpochs(1<<20))
 		if more := many.Fit - few.Fit; more < 8<<20 || more > 12<<20 || many.State-few.State < 8<<20-88 {
 			t.Errorf("%v: the losses of 2^20 epochs take %d", m, more)
@@ -70,7 +68,7 @@ func TestMemoryOf(t *testing.T) {
 // TestMemoryOfState: the size told of a checkpoint is that of the states of a fit.
 func TestMemoryOfState(t *testing.T) {
 	Slow(t)
-	x := lognormal(80, 40)
+	x := Lognormal(80, 40)
 	for _, c := range []struct {
 		method Method
 		opts   []FitOption
@@ -89,10 +87,10 @@ func TestMemoryOfState(t *testing.T) {
 		{MethodBQMF, []FitOption{WithValidation(0.1)}},
 	} {
 		opts := append([]FitOption{WithEpochs(4)}, c.opts...)
-		told := must(MemoryOf(c.method, x.Rows, x.Cols, 4, opts...))(t)
+		told := Must(MemoryOf(c.method, x.Rows, x.Cols, 4, opts...))(t)
 		most := 0
 		keep := func(state []byte) error { most = max(most, len(state)); return nil }
-		must(Fit(t.Context(), c.method, x, 4, append(opts, WithCheckpoint(1, keep))...))(t)
+		Must(Fit(t.Context(), c.method, x, 4, append(opts, WithCheckpoint(1, keep))...))(t)
 		t.Logf("%v: %d bytes told, %d at most", c.method, told.State, most)
 		// Names, counts and losses are another two thousand; second moments of a BQMF are counted in whole
 		// blocks.
@@ -112,7 +110,7 @@ func TestMemoryOfNMF(t *testing.T) {
 	shapes := []shape{{6, 6000, 2}, {6000, 6, 4}, {17, 1500, 30}, {40, 2000, 5}, {60, 240, 150},
 		{60, 40, 150}}
 	for at, s := range shapes {
-		dense := lognormal(s.d, s.n)
+		dense := Lognormal(s.d, s.n)
 		thin := dense.Clone()
 		for i := range thin.Data {
 			if j := i % s.n; j != 0 && i/s.n != j%s.d {
@@ -124,7 +122,7 @@ func TestMemoryOfNMF(t *testing.T) {
 			{WithLoss(Frobenius), WithPenalties(Penalties{L1U: 0.1, L2V: 1})}, {WithMissingValues()},
 			{WithValidation(0.1)},
 			{WithLoss(Beta(1.5)), WithValidation(0.1)}, {WithCellWeights(dense)}} {
-			if o == 5 && at > 2 && !long { // whose end is open: many epochs
+			if o == 5 && at > 2 && !Long { // whose end is open: many epochs
 				continue
 			}
 			x, workers := thin, WithWorkers(1+2*(o%2))
@@ -138,7 +136,7 @@ func TestMemoryOfNMF(t *testing.T) {
 			if opts = append(opts, workers); o != 5 {
 				opts = append(opts, WithEpochs(3))
 			}
-			told := must(MemoryOf(MethodNMF, s.d, s.n, s.k, opts...))(t)
+			told := Must(MemoryOf(MethodNMF, s.d, s.n, s.k, opts...))(t)
 			var m runtime.MemStats
 			runtime.GC()
 			runtime.GC() // of what a first one leaves to finalizers and pools
@@ -150,7 +148,7 @@ func TestMemoryOfNMF(t *testing.T) {
 				most = max(most, m.HeapAlloc)
 				return nil
 			})
-			must(FitNMF(t.Context(), x, s.k, append(opts, alive)...))(t)
+			Must(FitNMF(t.Context(), x, s.k, append(opts, alive)...))(t)
 			got := float64(most) - float64(before) + float64(told.Model)
 			ratio := float64(told.Fit) / got
 			if ratio < 1 || float64(told.Fit) > 1.15*got+small {
@@ -159,8 +157,8 @@ func TestMemoryOfNMF(t *testing.T) {
 		}
 	}
 	for _, loss := range []Loss{KL, Frobenius} {
-		few := must(MemoryOf(MethodNMF, 16, 20000, 20, WithLoss(loss), WithWorkers(1)))(t)
-		many := must(MemoryOf(MethodNMF, 256, 20000, 20, WithLoss(loss), WithWorkers(1)))(t)
+		few := Must(MemoryOf(MethodNMF, 16, 20000, 20, WithLoss(loss), WithWorkers(1)))(t)
+		many := Must(MemoryOf(MethodNMF, 256, 20000, 20, WithLoss(loss), WithWorkers(1)))(t)
 		if few.Fit > many.Fit/2 {
 			t.Errorf("%v: one piece takes %d bytes, all take %d", loss, few.Fit, many.Fit)
 		}
@@ -170,30 +168,30 @@ func TestMemoryOfNMF(t *testing.T) {
 // TestMemoryOfLargeRanks: the memory of a fit whose rank is far above both sizes is linear in the rank, as
 // its model is.
 func TestMemoryOfLargeRanks(t *testing.T) {
-	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ} {
+	for method := range MethodBQMF {
 		for _, loss := range []Loss{KL, Frobenius, Beta(1.5)} {
-			few := must(MemoryOf(method, 60, 40, 1000, WithLoss(loss), WithWorkers(2)))(t)
-			many := must(MemoryOf(method, 60, 40, 16000, WithLoss(loss), WithWorkers(2)))(t)
+			few := Must(MemoryOf(method, 60, 40, 1000, WithLoss(loss), WithWorkers(2)))(t)
+			many := Must(MemoryOf(method, 60, 40, 16000, WithLoss(loss), WithWorkers(2)))(t)
 			if many.Fit > 17*few.Fit {
 				t.Errorf("%v under %v: %d bytes of rank 1000, %d of rank 16000", method, loss, few.Fit,
 					many.Fit)
 			}
 		}
 	}
-	x := lognormal(6, 5)
+	x := Lognormal(6, 5)
 	for name, fit := range map[string]func() error{
-		"NMF": func() error { return errorOf(FitNMF(t.Context(), x, 2000, WithEpochs(1))) },
+		"NMF": func() error { return ErrorOf(FitNMF(t.Context(), x, 2000, WithEpochs(1))) },
 		"NMF Frobenius": func() error {
-			return errorOf(FitNMF(t.Context(), x, 2000, WithEpochs(1), WithLoss(Frobenius)))
+			return ErrorOf(FitNMF(t.Context(), x, 2000, WithEpochs(1), WithLoss(Frobenius)))
 		},
 		"QMF": func() error {
-			return errorOf(FitQMF(t.Context(), x, 2000, WithEpochs(0), WithStart(StartScores),
+			return ErrorOf(FitQMF(t.Context(), x, 2000, WithEpochs(0), WithStart(StartScores),
 				WithShrinkage(0), WithLine(0)))
 		},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		ok(t, fit())
+		OK(t, fit())
 		runtime.ReadMemStats(&after)
 		// a matrix of 2000 × 2000 numbers is 32 MB
 		if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20 {
@@ -205,7 +203,7 @@ func TestMemoryOfLargeRanks(t *testing.T) {
 // TestMemoryOfAbsurd: what no fit could hold is counted, too.
 func TestMemoryOfAbsurd(t *testing.T) {
 	for _, method := range []Method{MethodQMF, MethodQMFQ} {
-		small := must(MemoryOf(method, 10, 10, 2))(t)
+		small := Must(MemoryOf(method, 10, 10, 2))(t)
 		for _, m := range []int{1 << 20, 1 << 29, math.MaxInt/2 + 1, math.MaxInt} {
 			if got, err := MemoryOf(method, 10, 10, 2, WithLevels(m)); err != nil || got.Fit <= small.Fit {
 				t.Errorf("%v of %d levels: %v, %v", method, m, got, err)

@@ -73,8 +73,8 @@ func purity(tops [][]Top, group []int) float64 {
 // alone far fewer are.
 func TestTopFeaturesFindGroups(t *testing.T) {
 	Slow(t)
-	seeds, noises := draws(3, 1, 1), []float64{0.1}
-	if long {
+	seeds, noises := Draws(3, 1, 1), []float64{0.1}
+	if Long {
 		noises = []float64{0.1, 0.3}
 	}
 	sums := map[string][3]float64{}
@@ -82,7 +82,7 @@ func TestTopFeaturesFindGroups(t *testing.T) {
 		for _, noise := range noises {
 			x, group := planted(seed, noise)
 			for name, m := range threeModels(t, x, 4) {
-				tops := must(m.TopFeatures(x, 20))(t)
+				tops := Must(m.TopFeatures(x, 20))(t)
 				u, _ := m.Factors()
 				by := sums[name]
 				for i, s := range []Mat{{}, m.Shares(), u} {
@@ -121,7 +121,7 @@ func TestTopsWithHoles(t *testing.T) {
 	x.Set(9, 4, 2)
 	group[7], group[9] = -1, -1
 	for name, m := range threeModels(t, x, 4, WithMissingValues()) {
-		tops := must(m.TopFeatures(x, 20))(t)
+		tops := Must(m.TopFeatures(x, 20))(t)
 		s := m.Shares()
 		alone := make([][]Top, 4)
 		for c := range alone {
@@ -130,7 +130,7 @@ func TestTopsWithHoles(t *testing.T) {
 		if p, a := purity(tops, group), purity(alone, group); p < 0.75 || p < a+0.05 {
 			t.Errorf("%s: %.2f of the top features are of one group, %.2f by shares alone", name, p, a)
 		}
-		g := must(m.Goodness(x))(t)
+		g := Must(m.Goodness(x))(t)
 		for _, i := range []int{7, 9} {
 			if g[i].Explained != 0 {
 				t.Errorf("%s: %v of a feature without differences is explained", name, g[i].Explained)
@@ -156,7 +156,7 @@ func TestOneComponent(t *testing.T) {
 		_, v := m.Factors()
 		samples := m.TopSamples(3)[0]
 		if len(samples) != 3 || v.At(0, samples[0].Index) != slices.Max(v.Row(0)) ||
-			math.Abs(samples[0].Value*mean(v.Row(0))-slices.Max(v.Row(0))) > 1e-12*slices.Max(v.Row(0)) {
+			math.Abs(samples[0].Value*Mean(v.Row(0))-slices.Max(v.Row(0))) > 1e-12*slices.Max(v.Row(0)) {
 			t.Errorf("%s: samples %v", name, samples)
 		}
 	}
@@ -260,8 +260,8 @@ func TestBend(t *testing.T) {
 		x.Set(28, j, 4)
 	}
 	ctx := context.Background()
-	q := must(FitQMF(ctx, x, 2, WithShrinkage(5)))(t)
-	qq := must(FitQMFQ(ctx, x, 2))(t)
+	q := Must(FitQMF(ctx, x, 2, WithShrinkage(5)))(t)
+	qq := Must(FitQMFQ(ctx, x, 2))(t)
 	for name, m := range map[string]interface {
 		Model
 		Bend() []float64
@@ -334,7 +334,7 @@ func TestTopFeaturesOfAnother(t *testing.T) {
 			own, constant := NewMat(1, y.Cols), NewMat(1, y.Cols)
 			for j := range y.Cols {
 				own.Set(0, j, fit.At(i, j))
-				constant.Set(0, j, mean(y.Row(i)))
+				constant.Set(0, j, Mean(y.Row(i)))
 			}
 			row := Mat{Rows: 1, Cols: y.Cols, Stride: y.Cols, Data: y.Row(i)}
 			explained[i] = 1 - meanOver(1, row, own, everyCell)/meanOver(1, row, constant, everyCell)
@@ -343,7 +343,7 @@ func TestTopFeaturesOfAnother(t *testing.T) {
 			}
 			sum := 0.0
 			for c := range k {
-				share.Set(i, c, u.At(i, c)*total(v.Row(c)))
+				share.Set(i, c, u.At(i, c)*Total(v.Row(c)))
 				sum += share.At(i, c)
 			}
 			for c := range k {
@@ -353,7 +353,7 @@ func TestTopFeaturesOfAnother(t *testing.T) {
 		if worse == 0 || worse == d {
 			t.Errorf("%s: explained %v: nothing is tested", name, explained)
 		}
-		tops := must(m.TopFeatures(y, d))(t)
+		tops := Must(m.TopFeatures(y, d))(t)
 		for c, top := range tops {
 			if len(top) != d {
 				t.Fatalf("%s: %d features", name, len(top))
@@ -376,7 +376,7 @@ func TestNegativeCount(t *testing.T) {
 	x, _ := MatOf([]float64{1, 2, 3}, []float64{3, 1, 2}, []float64{1, 1, 4})
 	var option *OptionError
 	for method := range MethodBQMF + 1 {
-		m := must(Fit(t.Context(), method, x, 2, WithEpochs(1)))(t)
+		m := Must(Fit(t.Context(), method, x, 2, WithEpochs(1)))(t)
 		k := m.Shares().Cols
 		if top, err := m.TopFeatures(x, -3); !errors.As(err, &option) || top != nil {
 			t.Errorf("%T: %v, %v", m, top, err)

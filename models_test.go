@@ -35,10 +35,10 @@ func (w way) fit(ctx context.Context, x Rows, opts ...FitOption) (Model, error) 
 	return Fit(ctx, w.method, x, rank, append(append([]FitOption{WithLoss(w.loss)}, w.opts...), opts...)...)
 }
 
-// must is a fit that succeeds.
+// Must is a fit that succeeds.
 func (w way) must(t *testing.T, x Rows, opts ...FitOption) Model {
 	t.Helper()
-	m := must(w.fit(t.Context(), x, opts...))(t)
+	m := Must(w.fit(t.Context(), x, opts...))(t)
 	return m
 }
 
@@ -62,23 +62,6 @@ func factors(m Model) *Factorisation {
 	return &m.(*BQMF).Factorisation
 }
 
-// must is the value of a call that succeeds: must(f())(t).
-func must[T any](v T, err error) func(t testing.TB) T { return Must(v, err) }
-
-// errorOf is the error of a call.
-func errorOf[T any](_ T, err error) error { return err }
-
-func ok(t testing.TB, err error) {
-	t.Helper()
-	OK(t, err)
-}
-
-func file(t *testing.T, m Model) []byte {
-	t.Helper()
-	b := must(m.MarshalBinary())(t)
-	return b
-}
-
 // numbers is a matrix of whole numbers, with ties, and some zeros but for a lift.
 func numbers(d, n int, lift float64) Mat {
 	x := SparseCounts(d, n, 5)
@@ -86,6 +69,14 @@ func numbers(d, n int, lift float64) Mat {
 		x.Data[i] = math.Floor(x.Data[i]/2) + float64(i*i%3) + lift
 	}
 	return x
+}
+
+// either is a where is holds, else b.
+func either[T any](is bool, a, b T) T {
+	if is {
+		return a
+	}
+	return b
 }
 
 // with is a copy of x in which of has changed some cells.
@@ -108,14 +99,13 @@ func ways(d, n int) []way {
 		return v
 	}
 	flat := func(i, _ int, v float64) float64 {
-		return map[bool]float64{true: float64(i),
-			false: v}[i%8 == 4]
+		return either(i%8 == 4, float64(i), v)
 	}
 	plain, positive := with(numbers(d, n, 0), flat), numbers(d, n, 1)
 	holed := with(plain, hide)
 	signed := with(plain, func(i, _ int, v float64) float64 { return v - float64(3*(i%3)) })
 	thin := with(SparseCounts(90, 40, 3), func(i, j int, v float64) float64 {
-		return map[bool]float64{true: v, false: 0}[(40*i+j)%3 == 0 || j == i%40]
+		return either((40*i+j)%3 == 0 || j == i%40, v, 0)
 	})
 	samples, cells := make([]float64, n), plain.Clone()
 	for i := range cells.Data {
@@ -195,17 +185,12 @@ func each(t *testing.T, holds func(t *testing.T, w way)) {
 	}
 }
 
-// keep is an option that keeps the states of a fit after each epoch.
-func keep(states *[][]byte) FitOption {
-	return WithCheckpoint(1, func(s []byte) error { *states = append(*states, s); return nil })
-}
-
 // TestResume: from every state that a fit can save the rest of it gives the fit that never stopped: its bits,
 // losses, best epoch and warnings. Saving changes nothing.
 func TestResume(t *testing.T) {
 	each(t, func(t *testing.T, w way) {
 		var states [][]byte
-		want, saving := w.must(t, w.x), w.must(t, w.x, keep(&states))
+		want, saving := w.must(t, w.x), w.must(t, w.x, Keep(&states))
 		if !reflect.DeepEqual(saving, want) {
 			t.Error("saving changes the fit")
 		}
@@ -214,7 +199,7 @@ func TestResume(t *testing.T) {
 		}
 		for i, s := range states {
 			m, other := w.must(t, w.x, WithResume(s)), w.must(t, w.x, WithResume(s), WithWorkers(1+i%3))
-			if !reflect.DeepEqual(m, want) || !bytes.Equal(file(t, other), file(t, want)) {
+			if !reflect.DeepEqual(m, want) || !bytes.Equal(FileOf(t, other), FileOf(t, want)) {
 				t.Errorf("state %d of %d: another model", i, len(states))
 			}
 		}
@@ -241,15 +226,13 @@ func TestExtends(t *testing.T) {
 			}
 		}
 		if maps {
-			w.must(t, w.x, WithSchedule(ScheduleCosine), WithEpochs(3), keep(&falls))
+			w.must(t, w.x, WithSchedule(ScheduleCosine), WithEpochs(3), Keep(&falls))
 			m, err := w.fit(t.Context(), w.x, WithSchedule(ScheduleCosine), WithEpochs(5),
 				WithResume(falls[2]))
-			refused(map[bool]string{true: "",
-				false: "over which the learning rate falls to 0"}[w.says("restarts")],
-				m, err)
+			refused(either(w.says("restarts"), "", "over which the learning rate falls to 0"), m, err)
 			w.opts = append(slices.Clone(w.opts), WithSchedule(ScheduleConstant))
 		}
-		w.must(t, w.x, WithEpochs(6), keep(&states))
+		w.must(t, w.x, WithEpochs(6), Keep(&states))
 		last := len(states) - 1
 		m, err := w.fit(t.Context(), w.x, WithEpochs(2), WithResume(states[min(last, 5)]))
 		refused("the state was saved with 6, of which ", m, err)
@@ -272,7 +255,7 @@ func TestExtends(t *testing.T) {
 func TestOtherStates(t *testing.T) {
 	each(t, func(t *testing.T, w way) {
 		var states [][]byte
-		w.must(t, w.x, keep(&states))
+		w.must(t, w.x, Keep(&states))
 		state := states[len(states)/2]
 		refused := func(what string, m Model, err error, as any) {
 			t.Helper()
@@ -312,7 +295,7 @@ func TestOtherStates(t *testing.T) {
 		}
 		var data *DataError
 		m, err = w.fit(t.Context(), with(w.x, func(i, j int, v float64) float64 {
-			return v + map[bool]float64{true: 1}[i+j == 0]
+			return v + either(i+j == 0, 1.0, 0)
 		}), resume)
 		refused("another matrix", m, err, &data)
 	})
@@ -332,10 +315,11 @@ func TestSameBitsOfMany(t *testing.T) {
 func sameBits(t *testing.T, w way) {
 	before := w.x.Clone()
 	var want, states [][]byte
-	m := w.must(t, w.x, keep(&want), WithWorkers(1))
+	m := w.must(t, w.x, Keep(&want), WithWorkers(1))
 	same := func(what string, x Rows, workers int) {
 		states = nil
-		if got := w.must(t, x, keep(&states), WithWorkers(workers)); !bytes.Equal(file(t, got), file(t, m)) ||
+		got := w.must(t, x, Keep(&states), WithWorkers(workers))
+		if !bytes.Equal(FileOf(t, got), FileOf(t, m)) ||
 			!slices.EqualFunc(states, want, bytes.Equal) {
 			t.Errorf("%s, %d workers: other bits", what, workers)
 		}
@@ -350,9 +334,9 @@ func sameBits(t *testing.T, w way) {
 		}
 	}
 	y := with(w.x, func(i, j int, v float64) float64 {
-		return map[bool]float64{true: math.Copysign(0, -1), false: v}[v == 0 && j%2 == 0]
+		return either(v == 0 && j%2 == 0, math.Copysign(0, -1), v)
 	})
-	if !bytes.Equal(file(t, w.must(t, y)), file(t, m)) {
+	if !bytes.Equal(FileOf(t, w.must(t, y)), FileOf(t, m)) {
 		t.Error("-0 makes another model")
 	}
 }
@@ -399,7 +383,7 @@ func TestStops(t *testing.T) {
 			if j := NotFinite(m.Reconstruct().Data); j >= 0 {
 				t.Errorf("%s: cell %d is not finite", where, j)
 			}
-			if _, err := UnmarshalModel(file(t, m)); err != nil {
+			if _, err := UnmarshalModel(FileOf(t, m)); err != nil {
 				t.Errorf("%s: the model cannot be read: %v", where, err)
 			}
 			// What the model says is what History says, but for steps of an epoch that was not finished.
@@ -578,7 +562,7 @@ func TestUnits(t *testing.T) {
 				t.Fatal(err1, err2)
 			}
 			alike("score", []float64{scoreB}, []float64{scoreA}, unit, 1e-6)
-			alike("Loss", []float64{must(got.Loss(y))(t)}, []float64{must(want.Loss(w.x))(t)}, unit, 1e-6)
+			alike("Loss", []float64{Must(got.Loss(y))(t)}, []float64{Must(want.Loss(w.x))(t)}, unit, 1e-6)
 			if !w.says("restarts") && w.method != MethodBQMF && !slices.ContainsFunc(b.History,
 				func(h float64) bool { return math.Abs(told-h) <= 0.3*h }) {
 				t.Errorf("unit 2^%d: progress tells a loss of %v, History %v", e, told, b.History)
@@ -592,12 +576,12 @@ func TestUnits(t *testing.T) {
 func TestFiles(t *testing.T) {
 	each(t, func(t *testing.T, w way) {
 		m := w.must(t, w.x)
-		data := must(m.MarshalBinary())(t)
+		data := FileOf(t, m)
 		back := w.empty().(interface {
 			Model
 			UnmarshalBinary(b []byte) error
 		})
-		ok(t, back.UnmarshalBinary(data))
+		OK(t, back.UnmarshalBinary(data))
 		read := Numbers(t, back, w.x)
 		for i, v := range Numbers(t, m, w.x) {
 			if !slices.EqualFunc(read[i], v, func(a, b float64) bool {
@@ -633,7 +617,7 @@ func TestFiles(t *testing.T) {
 				t.Errorf("tag %q: %v", tag, err)
 			}
 		}
-		if again, err := UnmarshalModel(more); err != nil || !bytes.Equal(file(t, again), data) ||
+		if again, err := UnmarshalModel(more); err != nil || !bytes.Equal(FileOf(t, again), data) ||
 			reflect.TypeOf(again) != reflect.TypeOf(m) {
 			t.Errorf("with sections another model is read: %v", err)
 		}
@@ -646,7 +630,7 @@ func TestFiles(t *testing.T) {
 			if p, has, err := Section(b, "name"); !errors.As(err, &bad) || p != nil || has {
 				t.Errorf("%s: a section: %v", what, err)
 			}
-			if err := back.UnmarshalBinary(b); !errors.As(err, &bad) || !bytes.Equal(file(t, back), data) {
+			if err := back.UnmarshalBinary(b); !errors.As(err, &bad) || !bytes.Equal(FileOf(t, back), data) {
 				t.Fatalf("%s: %v, or the model is another", what, err)
 			}
 		}
@@ -663,7 +647,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("read as %T: %v", other, err)
 		}
 		var states [][]byte
-		w.must(t, w.x, keep(&states))
+		w.must(t, w.x, Keep(&states))
 		if _, err := UnmarshalModel(states[0]); err == nil ||
 			err.Error() != "quantmf: model file, byte 12: this is a checkpoint of a fit, not a model" {
 			t.Errorf("a checkpoint: %v", err)
@@ -711,16 +695,11 @@ func inflated(t *testing.T, m Model, v Mat) Mat {
 	fit := NewMat(u.Rows, v.Cols)
 	for i := range fit.Rows {
 		at := func(w float64) float64 { return w }
-		of := map[bool]func(int) (*Map, error){}
 		switch m := m.(type) {
 		case *QMF:
-			of[true] = m.Map
+			at = Must(m.Map(i))(t).At
 		case *QMFQ:
-			of[true] = m.Inflate
-		}
-		if of[true] != nil {
-			f := must(of[true](i))(t)
-			at = f.At
+			at = Must(m.Inflate(i))(t).At
 		}
 		for j := range fit.Cols {
 			w := 0.0
@@ -754,7 +733,7 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 		rows, want := means(beta, w.x, fit)
-		loss := must(m.Loss(w.x))(t)
+		loss := Must(m.Loss(w.x))(t)
 		near("Loss", loss, want, 1e-9)
 		if f := factors(m); w.method != MethodBQMF && !w.says("validation") && !w.says("weights") {
 			near("the loss of the best epoch", f.History[f.Best], want, 1e-8)
@@ -772,7 +751,7 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 		spreads, _ := means(beta, w.x, constant)
-		good := must(m.Goodness(w.x))(t)
+		good := Must(m.Goodness(w.x))(t)
 		for i, g := range good {
 			if spreads[i] < 1e-12 {
 				if g.Spread != 0 || g.Explained != 0 || w.method != MethodNMF && g.Divergence > 1e-12 {
@@ -787,9 +766,8 @@ func TestAnswers(t *testing.T) {
 		score, err := m.Score(ctx, w.x)
 		// A projection on singular vectors is one of least squares, and a BQMF places samples by its prior
 		// too, an NMF by its penalties.
-		if most := map[bool]float64{true: 1.05, false: 1 + 1e-9}[w.says("vectors") || w.says("penalty") ||
-			w.method == MethodBQMF]; err != nil ||
-			!(score <= most*loss) {
+		loose := w.says("vectors") || w.says("penalty") || w.method == MethodBQMF
+		if most := either(loose, 1.05, 1+1e-9); err != nil || !(score <= most*loss) {
 			t.Errorf("samples of the fit score %v, their loss is %v: %v", score, loss, err)
 		}
 		y := with(w.x, func(i, j int, v float64) float64 { return v + float64((i+2*j)%3) })
@@ -807,7 +785,7 @@ func TestAnswers(t *testing.T) {
 		if q, is := m.(*QMFQ); is {
 			checkDeflated(t, w, q, y, v)
 		}
-		predicted, scores := must(m.Predict(ctx, y))(t), must(m.Scores(ctx, y))(t)
+		predicted, scores := Must(m.Predict(ctx, y))(t), Must(m.Scores(ctx, y))(t)
 		for j, got := range scores {
 			sum, seen := 0.0, 0.0
 			for i := range y.Rows {
@@ -818,7 +796,7 @@ func TestAnswers(t *testing.T) {
 			near("Score of a sample", got, sum/seen, 1e-9)
 		}
 		if placer, is := m.(interface{ Placed(v Mat) (Model, error) }); is {
-			if !slices.Equal(must(placer.Placed(v))(t).Reconstruct().Data, predicted.Data) {
+			if !slices.Equal(Must(placer.Placed(v))(t).Reconstruct().Data, predicted.Data) {
 				t.Error("the model placed at Transform is not what Predict says")
 			}
 		}
@@ -855,7 +833,7 @@ func TestAnswers(t *testing.T) {
 			for i := range one.Rows {
 				one.Set(i, 0, y.At(i, j))
 			}
-			alone := must(m.Transform(ctx, one))(t)
+			alone := Must(m.Transform(ctx, one))(t)
 			for c, a := range alone.Data {
 				if a != v.At(c, j) {
 					t.Fatalf("sample %d has coordinate %v alone, %v among others", j, a, v.At(c, j))
@@ -890,9 +868,9 @@ func TestAnswers(t *testing.T) {
 // checkDeflated: Normalize is T' of each cell, and under TruncatedSVD the coordinates v of new samples y are
 // those of least squares, where U has orthogonal columns.
 func checkDeflated(t *testing.T, w way, q *QMFQ, y, v Mat) {
-	normal := must(q.Normalize(y))(t)
+	normal := Must(q.Normalize(y))(t)
 	for i := range y.Rows {
-		f := must(q.Deflate(i))(t)
+		f := Must(q.Deflate(i))(t)
 		for j, x := range y.Row(i) {
 			if got := normal.At(i, j); got != f.At(x) && (x == x || got == got) {
 				t.Errorf("cell (%d, %d) is normalised to %v, T' of it is %v", i, j, got, f.At(x))
@@ -979,10 +957,10 @@ func TestHeldOutCells(t *testing.T) {
 		f, sums, counts := factors(m), [2]float64{}, [2]float64{}
 		fit := m.Reconstruct()
 		moved := with(w.x, func(i, j int, v float64) float64 {
-			if of := map[bool]int{true: 0, false: 1}[held(i, j)]; v == v {
+			if of := either(held(i, j), 0, 1); v == v {
 				sums[of], counts[of] = sums[of]+delta(float64(w.loss), v, fit.At(i, j)), counts[of]+1
 			}
-			return map[bool]float64{true: v * (1 + 1e-9), false: v}[held(i, j)] // the best epoch stays
+			return either(held(i, j), v*(1+1e-9), v) // the best epoch stays
 		})
 		if best := slices.Min(f.Validation); f.Validation[f.Best] != best || counts[0] == 0 ||
 			!(math.Abs(sums[0]/counts[0]-best) <= 1e-6*best) {
@@ -1036,11 +1014,11 @@ func TestAwkwardData(t *testing.T) {
 		}
 		refused := 0
 		for set, rows := range sets {
-			x := must(MatOf(rows...))(t)
+			x := Must(MatOf(rows...))(t)
 			holes, low, far := NotFinite(x.Data) >= 0, math.Inf(1), strings.HasPrefix(set, "rows apart") ||
 				set == "signed, tiny" || set == "signed, huge"
 			for _, v := range x.Data {
-				low = min(low, map[bool]float64{true: v, false: math.Inf(1)}[v == v])
+				low = min(low, either(v == v, v, math.Inf(1)))
 			}
 			for _, l := range losses {
 				for _, epochs := range []int{0, 3} {
@@ -1101,33 +1079,18 @@ func TestBadData(t *testing.T) {
 	each(t, func(t *testing.T, w way) {
 		ctx, m := t.Context(), w.must(t, w.x)
 		calls := map[string]func(x Rows) (any, error){
-			"fit": func(x Rows) (any, error) {
-				m, err := w.fit(ctx, x)
-				return map[bool]any{true: nil, false: m}[m == nil], err
-			},
-			"Loss":     func(x Rows) (any, error) { v, err := m.Loss(x); return orZero(v, err) },
-			"Score":    func(x Rows) (any, error) { v, err := m.Score(ctx, x); return orZero(v, err) },
-			"Goodness": func(x Rows) (any, error) { v, err := m.Goodness(x); return orZero(len(v), err) },
-			"TopFeatures": func(x Rows) (any, error) {
-				v,
-					err := m.TopFeatures(x, 1)
-				return orZero(len(v), err)
-			},
-			"Scores": func(x Rows) (any, error) { v, err := m.Scores(ctx, x); return orZero(len(v), err) },
-			"Predict": func(x Rows) (any, error) {
-				v,
-					err := m.Predict(ctx, x)
-				return orZero(len(v.Data), err)
-			},
-			"Transform": func(x Rows) (any, error) {
-				v, err := m.Transform(ctx, x)
-				return orZero(len(v.Data), err)
-			},
+			"fit":         func(x Rows) (any, error) { return orNil(w.fit(ctx, x)) },
+			"Loss":        func(x Rows) (any, error) { return orNil(m.Loss(x)) },
+			"Score":       func(x Rows) (any, error) { return orNil(m.Score(ctx, x)) },
+			"Goodness":    func(x Rows) (any, error) { return orNil(m.Goodness(x)) },
+			"TopFeatures": func(x Rows) (any, error) { return orNil(m.TopFeatures(x, 1)) },
+			"Scores":      func(x Rows) (any, error) { return orNil(m.Scores(ctx, x)) },
+			"Predict":     func(x Rows) (any, error) { return orNil(m.Predict(ctx, x)) },
+			"Transform":   func(x Rows) (any, error) { return orNil(m.Transform(ctx, x)) },
 			"HeldOut": func(x Rows) (any, error) {
-				v, err := HeldOut(ctx, x, FitNMF,
+				return orNil(HeldOut(ctx, x, FitNMF,
 					[]Trial{{Rank: 1, Options: []FitOption{WithLoss(w.loss), WithEpochs(1)}}},
-					Masks{Repeats: 1})
-				return orZero(len(v), err)
+					Masks{Repeats: 1}))
 			},
 		}
 		places := map[string]bool{"Transform": true, "Score": true, "Scores": true, "Predict": true}
@@ -1145,7 +1108,7 @@ func TestBadData(t *testing.T) {
 			}
 			changed := func(v float64) Mat {
 				return with(w.x, func(i, j int, was float64) float64 {
-					return map[bool]float64{true: v, false: was}[i == 7 && j == 3]
+					return either(i == 7 && j == 3, v, was)
 				})
 			}
 			for _, v := range []float64{math.Inf(1), math.Inf(-1), 2e60} {
@@ -1159,12 +1122,12 @@ func TestBadData(t *testing.T) {
 				bad("NaN", changed(math.NaN()), 7, 3)
 			} else if name == "fit" || name == "Goodness" || name == "TopFeatures" {
 				bad("a row of NaN", with(w.x, func(i, _ int, v float64) float64 {
-					return map[bool]float64{true: math.NaN(), false: v}[i == 7]
+					return either(i == 7, math.NaN(), v)
 				}), 7, -1)
 			}
 			if w.says("hidden") && name == "fit" || places[name] && !w.says("QMFQ, vectors") {
 				bad("a column of NaN", with(w.x, func(_, j int, v float64) float64 {
-					return map[bool]float64{true: math.NaN(), false: v}[j == 9]
+					return either(j == 9, math.NaN(), v)
 				}), -1, 9)
 			}
 			d, n := w.x.Dims()
@@ -1217,10 +1180,9 @@ func TestBadData(t *testing.T) {
 	})
 }
 
-// orZero is nil for what nothing is returned of.
-func orZero[T comparable](v T, err error) (any, error) {
-	var zero T
-	if v == zero {
+// orNil is nil for the zero value of anything.
+func orNil[T any](v T, err error) (any, error) {
+	if reflect.ValueOf(&v).Elem().IsZero() {
 		return nil, err
 	}
 	return v, err

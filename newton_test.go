@@ -348,7 +348,7 @@ func TestNewtonTextbook(t *testing.T) {
 							b.visible++
 						}
 					}
-					got := must(FitNMF(t.Context(), b.x, k, opts...))(t)
+					got := Must(FitNMF(t.Context(), b.x, k, opts...))(t)
 					uu, vv, history := b.run(u, v, warm, 9)
 					name := fmt.Sprintf("%v×%v, loss %v, %v hidden, penalty %v", d, n, loss, hidden, penalty)
 					closeTo(t, name+": losses", got.History, history, 1e-9*history[0])
@@ -407,7 +407,7 @@ func hostile() map[string]Mat {
 // anything but finite, on what methods fail on.
 func TestNewtonNeverRises(t *testing.T) {
 	Slow(t)
-	epochs := draws(60, 15, 15)
+	epochs := Draws(60, 15, 15)
 	for name, x := range hostile() {
 		for _, k := range []int{1, 3, 12} {
 			for _, loss := range []Loss{KL, Frobenius} {
@@ -416,7 +416,7 @@ func TestNewtonNeverRises(t *testing.T) {
 					{WithPenalties(evenly(10, k))}, {WithMissingValues()},
 					{WithMissingValues(), WithPenalties(evenly(0.1, k))}} {
 					of := 3 // two of the six for each rank and loss
-					if long {
+					if Long {
 						of = 1
 					} else if testing.Short() {
 						of = 6 // one
@@ -483,22 +483,17 @@ func TestNewtonNeverRises(t *testing.T) {
 // state of it goes on the same.
 func TestNewtonStill(t *testing.T) {
 	x := first(toy(2), 12)
-	var state []byte
+	var states [][]byte
 	opts := []FitOption{WithEpochs(3000), WithLoss(Frobenius)}
-	m := must(FitNMF(t.Context(), x, 2, append(opts, WithCheckpoint(2000, func(s []byte) error {
-		if state == nil {
-			state = s
-		}
-		return nil
-	}))...))(t)
+	m := Must(FitNMF(t.Context(), x, 2, append(opts, Keep(&states))...))(t)
 	last := m.History[2500:]
 	if slices.Max(last) != slices.Min(last) {
 		t.Errorf("losses from %v to %v after 2500 epochs", slices.Max(last), slices.Min(last))
 	}
-	again := must(FitNMF(t.Context(), x, 2, append(opts, WithResume(state))...))(t)
+	again := Must(FitNMF(t.Context(), x, 2, append(opts, WithResume(states[1999]))...))(t)
 	closeTo(t, "U", again.U.Data, m.U.Data, 0)
 	closeTo(t, "losses", again.History, m.History, 0)
-	patient := must(FitNMF(t.Context(), x, 2, append(opts, WithPatience(3))...))(t)
+	patient := Must(FitNMF(t.Context(), x, 2, append(opts, WithPatience(3))...))(t)
 	if e := len(patient.History); e > 300 || patient.History[e-1] > 1.01*m.History[3000] {
 		t.Errorf("patience ended after %d epochs at %v, the end is %v", e, patient.History[e-1],
 			m.History[3000])
@@ -517,7 +512,7 @@ func TestNewtonPenalty(t *testing.T) {
 				before := math.Inf(1)
 				// a fit of more epochs goes on as one of fewer
 				for _, epochs := range []int{0, 1, 2, 3, 4, 5, 6, 8, 11, 15, 24} {
-					m := must(FitNMF(t.Context(), x, 4, WithPenalties(evenly(penalty, 4)), WithLoss(loss),
+					m := Must(FitNMF(t.Context(), x, 4, WithPenalties(evenly(penalty, 4)), WithLoss(loss),
 						WithEpochs(epochs)))(t)
 					now := m.objective(&settings{penalties: evenly(penalty, 4)})
 					if now > before*(1+1e-12) {
@@ -536,7 +531,7 @@ func TestNewtonPenalty(t *testing.T) {
 func TestNewtonScikit(t *testing.T) {
 	s := loadScikit(t)
 	for name, l := range map[string]Loss{"kl": KL, "frobenius": Frobenius} {
-		m := must(FitNMF(t.Context(), s.X, 5, WithLoss(l), WithInit(s.U0, s.V0)))(t)
+		m := Must(FitNMF(t.Context(), s.X, 5, WithLoss(l), WithInit(s.U0, s.V0)))(t)
 		if want := s.Loss[name]["200"]; !(m.History[20] < want) {
 			t.Errorf("%s: %v after 20 epochs, scikit-learn %v after 200", name, m.History[20], want)
 		}
@@ -552,7 +547,7 @@ func TestNewtonLosses(t *testing.T) {
 	}
 	fit := func(opts ...FitOption) []float64 {
 		t.Helper()
-		m := must(FitNMF(t.Context(), x, 3, opts...))(t)
+		m := Must(FitNMF(t.Context(), x, 3, opts...))(t)
 		return m.History
 	}
 	for _, l := range []Loss{Beta(-2), Beta(0), Beta(0.5), KL, Beta(1.5), Frobenius, Beta(2.5), Beta(4)} {

@@ -42,9 +42,9 @@ func loadScikit(t *testing.T) (s scikit) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	z := must(gzip.NewReader(f))(t)
+	z := Must(gzip.NewReader(f))(t)
 	var raw map[string]json.RawMessage
-	ok(t, json.NewDecoder(z).Decode(&raw))
+	OK(t, json.NewDecoder(z).Decode(&raw))
 	for name, to := range map[string]*Mat{"x": &s.X, "u": &s.U0, "v": &s.V0, "U": &s.U, "V": &s.V,
 		"nndsvdU": &s.NNDSVDU, "nndsvdV": &s.NNDSVDV} {
 		var rows [][]float64
@@ -55,7 +55,7 @@ func loadScikit(t *testing.T) (s scikit) {
 			t.Fatal(name, err)
 		}
 	}
-	ok(t, errors.Join(json.Unmarshal(raw["S"], &s.S), json.Unmarshal(raw["loss"], &s.Loss),
+	OK(t, errors.Join(json.Unmarshal(raw["S"], &s.S), json.Unmarshal(raw["loss"], &s.Loss),
 		json.Unmarshal(raw["penalised"], &s.Penalised)))
 	return s
 }
@@ -67,7 +67,7 @@ func TestScikit(t *testing.T) {
 	s := loadScikit(t)
 	for name, l := range map[string]Loss{"kl": KL, "frobenius": Frobenius} {
 		from := func(u, v Mat, epochs int) *NMF {
-			return must(FitNMF(t.Context(), s.X, 5, WithLoss(l), WithInit(u, v), WithEpochs(epochs),
+			return Must(FitNMF(t.Context(), s.X, 5, WithLoss(l), WithInit(u, v), WithEpochs(epochs),
 				WithUpdates(UpdatesMultiplicative)))(t)
 		}
 		m := from(s.U0, s.V0, 0)
@@ -98,7 +98,7 @@ func TestPublishedKL(t *testing.T) {
 		"golub-leukemia": {"exp"}, "orl-faces-23x28": {"pixels"}, "sotu-wordcounts": {"counts"},
 		"pbmc3k-small": {"counts"}, "tcga-laml": {"exp", "mirna", "methy"},
 	}
-	if !long {
+	if !Long {
 		sets = map[string][]string{"golub-leukemia": sets["golub-leukemia"]}
 	}
 	for folder, files := range sets {
@@ -109,30 +109,30 @@ func TestPublishedKL(t *testing.T) {
 				rows = append(rows, m.Row(i))
 			}
 		}
-		x := must(MatOf(rows...))(t)
-		text := must(os.ReadFile(data + folder + "/reference.json"))(t)
+		x := Must(MatOf(rows...))(t)
+		text := Must(os.ReadFile(data + folder + "/reference.json"))(t)
 		var known struct {
 			Shape []int
 			Ranks map[string]struct {
 				Best float64 `json:"kl_best"` // total over all entries
 			}
 		}
-		ok(t, json.Unmarshal(text, &known))
+		OK(t, json.Unmarshal(text, &known))
 		if known.Shape[0] != x.Rows || known.Shape[1] != x.Cols {
 			t.Fatalf("%s: %v, the reference is of %v", folder, x.size(), known.Shape)
 		}
 		for rank, r := range known.Ranks {
 			var k int
-			ok(t, json.Unmarshal([]byte(rank), &k))
-			if !long && k != 3 {
+			OK(t, json.Unmarshal([]byte(rank), &k))
+			if !Long && k != 3 {
 				continue
 			}
 			best := math.Inf(1)
 			seed := 0
 			for seed < 5 && !(best <= 1.01*r.Best) {
 				seed++
-				m := must(FitNMF(context.Background(), x, k, WithSeed(uint64(seed)),
-					WithEpochs(draws(500, 30, 30))))(t)
+				m := Must(FitNMF(context.Background(), x, k, WithSeed(uint64(seed)),
+					WithEpochs(Draws(500, 30, 30))))(t)
 				best = min(best, m.History[len(m.History)-1]*float64(len(x.Data)))
 			}
 			t.Logf("%s, k=%d: %.8g with seed %d, %.4f of the best known", folder, k, best, seed, best/r.Best)
@@ -165,7 +165,7 @@ func TestNeverRises(t *testing.T) {
 	}
 	kinds := []kind{{"uniform", near, WithStart(StartUniform)}, {"SVD", near, WithStart(StartSVD)},
 		{"given", near, WithInit(u, v)}}
-	for seed := range draws(40, 20, 6) {
+	for seed := range Draws(40, 20, 6) {
 		far, r := NewMat(12, 9), random.Split(uint64(seed), 8)
 		for i := range far.Data {
 			far.Data[i] = math.Pow(r.Float64(), -3)
@@ -178,8 +178,8 @@ func TestNeverRises(t *testing.T) {
 				if at%2 == 0 && hidden > 0 && at > 3 {
 					continue
 				}
-				m := must(FitNMF(t.Context(), holed(k.x, hidden), 4, WithLoss(l),
-					WithEpochs(draws(40, 20, 12)), WithMissingValues(), WithUpdates(UpdatesMultiplicative),
+				m := Must(FitNMF(t.Context(), holed(k.x, hidden), 4, WithLoss(l),
+					WithEpochs(Draws(40, 20, 12)), WithMissingValues(), WithUpdates(UpdatesMultiplicative),
 					k.start))(t)
 				for e := 1; e < len(m.History); e++ {
 					if m.History[e] > m.History[e-1]*(1+1e-12) {
@@ -197,7 +197,7 @@ func TestNeverRises(t *testing.T) {
 func TestNNDSVD(t *testing.T) {
 	s := loadScikit(t)
 	few := columnsOf(s.X, func(j int) bool { return j < 12 })
-	m := must(FitNMF(context.Background(), few, 5, WithStart(StartSVD), WithEpochs(0)))(t)
+	m := Must(FitNMF(context.Background(), few, 5, WithStart(StartSVD), WithEpochs(0)))(t)
 	u, v := s.NNDSVDU.Clone(), s.NNDSVDV.Clone()
 	for c := range 5 {
 		mean := 0.0
@@ -207,7 +207,7 @@ func TestNNDSVD(t *testing.T) {
 		for i := range u.Rows {
 			u.Set(i, c, max(u.At(i, c), svd.Fill*mean))
 		}
-		low := svd.Fill * total(v.Row(c)) / float64(v.Cols)
+		low := svd.Fill * Total(v.Row(c)) / float64(v.Cols)
 		for j := range v.Cols {
 			v.Set(c, j, max(v.At(c, j), low))
 		}
@@ -217,11 +217,11 @@ func TestNNDSVD(t *testing.T) {
 
 	one := pool.New(1, 1)
 	defer one.Close()
-	visible := must(newCells(s.X, &settings{loss: 1}))(t)
+	visible := Must(newCells(s.X, &settings{loss: 1}))(t)
 	sub := subspace(visible, 5, one)
 	closeTo(t, "singular values", sub.Values()[:5], s.S[:5], 0.01*s.S[4])
 	// The vectors: orthonormal, X v = s u where the subspace is all there is.
-	visible = must(newCells(few, &settings{loss: 1}))(t)
+	visible = Must(newCells(few, &settings{loss: 1}))(t)
 	sub = subspace(visible, 5, one)
 	left, right := make([]float64, few.Rows), make([]float64, few.Cols)
 	for h := range 12 {
@@ -245,7 +245,7 @@ func TestStartSVD(t *testing.T) {
 	x := load(t, "testdata/laml-exp.tsv.gz")
 	fit := func(x Mat, k int, o ...FitOption) *NMF {
 		t.Helper()
-		m := must(FitNMF(ctx, x, k, append(o, WithUpdates(UpdatesMultiplicative), WithEpochs(10))...))(t)
+		m := Must(FitNMF(ctx, x, k, append(o, WithUpdates(UpdatesMultiplicative), WithEpochs(10))...))(t)
 		return m
 	}
 	random, svd := fit(x, 10), fit(x, 10, WithStart(StartSVD))
@@ -284,8 +284,8 @@ func TestStartSVD(t *testing.T) {
 			}
 		}
 	}
-	p := must(FitNMF(ctx, holes, 4, WithStart(StartSVD), WithMissingValues(), WithEpochs(0)))(t)
-	q := must(FitNMF(ctx, filled, 4, WithStart(StartSVD), WithEpochs(0)))(t)
+	p := Must(FitNMF(ctx, holes, 4, WithStart(StartSVD), WithMissingValues(), WithEpochs(0)))(t)
+	q := Must(FitNMF(ctx, filled, 4, WithStart(StartSVD), WithEpochs(0)))(t)
 	closeTo(t, "U with hidden cells", p.U.Data, q.U.Data, 1e-9*largest(q.U.Data))
 	for _, m := range []*NMF{p, svd} {
 		if slices.Min(m.U.Data) <= 0 || slices.Min(m.V.Data) <= 0 {
@@ -295,7 +295,7 @@ func TestStartSVD(t *testing.T) {
 	// Awkward: more components than the rank, one row, one column, zeros, large values.
 	for _, rows := range [][][]float64{{{1, 2, 3}, {2, 4, 6}}, {{5}}, {{0, 0}, {0, 0}},
 		{{1e60, 0}, {0, 1e-60}}, {{1e-300, 0, 2e-300}}} {
-		x := must(MatOf(rows...))(t)
+		x := Must(MatOf(rows...))(t)
 		m := fit(x, 4, WithStart(StartSVD))
 		for _, v := range [][]float64{m.U.Data, m.V.Data, m.History} {
 			if i := notFinite(v); i >= 0 {
@@ -383,8 +383,8 @@ func TestHistoryOfScales(t *testing.T) {
 		}
 		for _, rank := range []int{5, 12} {
 			for _, epochs := range []int{1, 60} {
-				m := must(FitNMF(context.Background(), x, rank, WithEpochs(epochs)))(t)
-				want := must(m.Loss(x))(t)
+				m := Must(FitNMF(context.Background(), x, rank, WithEpochs(epochs)))(t)
+				want := Must(m.Loss(x))(t)
 				got := m.History[epochs]
 				t.Logf("row ×%g, rank %d, %d epochs: %v, off by %.2g", c, rank, epochs, got, got/want-1)
 				if !(math.Abs(got-want) <= 1e-11*want+0x1p-53*c*mean) {
@@ -401,7 +401,7 @@ func TestHistoryOfScales(t *testing.T) {
 // count as what they are raised to: zeros alone to 1, others to a share of the mean of U or of their row of
 // V.
 func TestInitProduct(t *testing.T) {
-	far, row := must(MatOf([]float64{2e59}))(t), must(MatOf([]float64{1, 2, 3, 4}))(t)
+	far, row := Must(MatOf([]float64{2e59}))(t), Must(MatOf([]float64{1, 2, 3, 4}))(t)
 	ones, tiny := []float64{1, 1, 1, 1}, func(v float64) []float64 { return []float64{v, v, v, v} }
 	for _, c := range []struct {
 		method Method
@@ -427,7 +427,7 @@ func TestInitProduct(t *testing.T) {
 		}
 		for _, l := range losses {
 			m, err := Fit(t.Context(), c.method, x, len(c.u), WithLoss(l), WithEpochs(2),
-				WithInit(must(MatOf(c.u))(t), must(MatOf(c.v...))(t)))
+				WithInit(Must(MatOf(c.u))(t), Must(MatOf(c.v...))(t)))
 			var data *DataError
 			switch {
 			case !c.taken && !errors.As(err, &data), c.taken && err != nil:
@@ -459,7 +459,7 @@ func TestInitFromModel(t *testing.T) {
 				}
 			}
 		}
-		m := must(FitNMF(t.Context(), x, 3, WithUpdates(UpdatesMultiplicative), WithLoss(c.loss),
+		m := Must(FitNMF(t.Context(), x, 3, WithUpdates(UpdatesMultiplicative), WithLoss(c.loss),
 			WithEpochs(c.epochs)))(t)
 		least, last := math.Inf(1), m.History[len(m.History)-1]
 		for _, v := range append(flat(m.U), m.V.Data...) {
@@ -508,7 +508,7 @@ func TestTinyInit(t *testing.T) {
 	}
 	u.Set(2, 1, 1e-60)
 	v.Set(0, 3, 1e-40)
-	m := must(FitNMF(t.Context(), x, 2, WithInit(u, v), WithEpochs(0)))(t)
+	m := Must(FitNMF(t.Context(), x, 2, WithInit(u, v), WithEpochs(0)))(t)
 	if m.U.At(2, 1) != 0 || m.U.At(2, 0) != 1 || m.V.At(0, 3) != 1e-40 {
 		t.Errorf("the fit starts from %v and %v", m.U, m.V)
 	}
@@ -530,7 +530,7 @@ func TestFarGoodness(t *testing.T) {
 		x := Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.x}
 		m := &NMF{Factorisation{U: Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}},
 			V: Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.uv}, loss: c.loss}}
-		g := must(m.Goodness(x))(t)
+		g := Must(m.Goodness(x))(t)
 		if got := g[0].Divergence; !(math.Abs(got-c.want) <= 1e-9*c.want) {
 			t.Errorf("β %v, %v fitted by %v: the divergence is %g, want %g", c.loss, c.x, c.uv, got, c.want)
 		}
@@ -551,7 +551,7 @@ func TestNMFTextbook(t *testing.T) {
 		}
 	}
 	const epochs = 50
-	got := must(FitNMF(context.Background(), x, k, WithInit(u, v), WithUpdates(UpdatesMultiplicative),
+	got := Must(FitNMF(context.Background(), x, k, WithInit(u, v), WithUpdates(UpdatesMultiplicative),
 		WithEpochs(epochs), WithWorkers(3)))(t)
 	uu, vv := u.Clone(), v.Clone()
 	ratio := func() Mat {
@@ -621,7 +621,7 @@ func TestEndOfHidden(t *testing.T) {
 		}
 	}
 	fit := func(x Mat, opts ...FitOption) *NMF {
-		return must(FitNMF(t.Context(), x, k, append(opts, WithMissingValues())...))(t)
+		return Must(FitNMF(t.Context(), x, k, append(opts, WithMissingValues())...))(t)
 	}
 	if m := fit(x); len(m.History) != 21 {
 		t.Errorf("a whole table has %d epochs", len(m.History)-1)
@@ -650,7 +650,7 @@ func TestEndOfHidden(t *testing.T) {
 	}
 	trials := []Trial{{Rank: k}, {Rank: k, Options: []FitOption{WithEpochs(20)}}}
 	for name, y := range map[string]Mat{"whole": x, "holes": holes} { // what judges a fit ends as it does
-		p := must(HeldOut(t.Context(), y, FitNMF, trials, Masks{Repeats: 1}))(t)
+		p := Must(HeldOut(t.Context(), y, FitNMF, trials, Masks{Repeats: 1}))(t)
 		if same := p[0].Mean == p[1].Mean; same != (name == "whole") {
 			t.Errorf("%s: hidden cells lose %v, after all epochs %v", name, p[0].Mean, p[1].Mean)
 		}

@@ -24,12 +24,12 @@ func BenchmarkSoftRank(b *testing.B) {
 		back := Mat{Rows: 1, Cols: n, Data: z, Stride: n}
 		b.Run(fmt.Sprintf("forward,%d", n), func(b *testing.B) {
 			for range b.N {
-				ok(b, errorOf(SoftRankRows(rows, WithWorkers(1))))
+				OK(b, ErrorOf(SoftRankRows(rows, WithWorkers(1))))
 			}
 		})
 		b.Run(fmt.Sprintf("gradient,%d", n), func(b *testing.B) {
 			for range b.N {
-				ok(b, errorOf(SoftRankRowsVJP(rows, back, WithWorkers(1))))
+				OK(b, ErrorOf(SoftRankRowsVJP(rows, back, WithWorkers(1))))
 			}
 		})
 	}
@@ -47,16 +47,16 @@ func BenchmarkScores(b *testing.B) {
 	old, fresh := x, x
 	old.Cols = 100
 	fresh.Data, fresh.Cols = x.Data[100:], 50
-	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
-		m := must(Fit(ctx, method, old, 8, WithEpochs(3)))(b)
+	for method := range MethodBQMF + 1 {
+		m := Must(Fit(ctx, method, old, 8, WithEpochs(3)))(b)
 		b.Run(method.String(), func(b *testing.B) {
 			var each, all time.Duration
 			for range b.N {
 				begin := time.Now()
-				ok(b, errorOf(m.Scores(ctx, fresh)))
+				OK(b, ErrorOf(m.Scores(ctx, fresh)))
 				each += time.Since(begin)
 				begin = time.Now()
-				ok(b, errorOf(m.Score(ctx, fresh)))
+				OK(b, ErrorOf(m.Score(ctx, fresh)))
 				all += time.Since(begin)
 			}
 			b.ReportMetric(float64(each)/float64(all), "x/Score")

@@ -63,7 +63,7 @@ func TestOptionTable(t *testing.T) {
 	m.Cols = 10
 	x, y := m.Row(0), []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 	fit := func(f option.Function, method Method) (option.Function, func(o FitOption) error) {
-		return f, func(o FitOption) error { return errorOf(Fit(ctx, method, m, 2, WithEpochs(1), o)) }
+		return f, func(o FitOption) error { return ErrorOf(Fit(ctx, method, m, 2, WithEpochs(1), o)) }
 	}
 	operator := func(f option.Function, call func(o Option) error) (option.Function,
 		func(o FitOption) error) {
@@ -74,7 +74,7 @@ func TestOptionTable(t *testing.T) {
 			return &OptionError{} // refused by the compiler
 		}
 	}
-	model := must(FitNMF(ctx, m, 2, WithEpochs(1)))(t)
+	model := Must(FitNMF(ctx, m, 2, WithEpochs(1)))(t)
 	check := func(f option.Function, call func(o FitOption) error) {
 		for k := range option.Kinds {
 			o := anOption(k, 6, 10, 2)
@@ -98,16 +98,16 @@ func TestOptionTable(t *testing.T) {
 	check(fit(option.FitQMF, MethodQMF))
 	check(fit(option.FitQMFQ, MethodQMFQ))
 	check(fit(option.FitBQMF, MethodBQMF))
-	check(operator(option.Solve, func(o Option) error { return errorOf(Solve(x, o)) }))
-	check(operator(option.SoftRank, func(o Option) error { return errorOf(SoftRank(x, o)) }))
-	check(operator(option.SoftSort, func(o Option) error { return errorOf(SoftSort(x, o)) }))
-	check(operator(option.SoftQuantile, func(o Option) error { return errorOf(SoftQuantile(x, y, o)) }))
+	check(operator(option.Solve, func(o Option) error { return ErrorOf(Solve(x, o)) }))
+	check(operator(option.SoftRank, func(o Option) error { return ErrorOf(SoftRank(x, o)) }))
+	check(operator(option.SoftSort, func(o Option) error { return ErrorOf(SoftSort(x, o)) }))
+	check(operator(option.SoftQuantile, func(o Option) error { return ErrorOf(SoftQuantile(x, y, o)) }))
 	check(operator(option.SoftQuantileRows, func(o Option) error {
-		return errorOf(SoftQuantileRows(m, Mat{Rows: 1, Cols: 10, Stride: 10, Data: y}, o))
+		return ErrorOf(SoftQuantileRows(m, Mat{Rows: 1, Cols: 10, Stride: 10, Data: y}, o))
 	}))
 	check(operator(option.SoftQuantiles,
-		func(o Option) error { return errorOf(SoftQuantiles(x, []float64{0.5}, o)) }))
-	check(operator(option.SoftTopK, func(o Option) error { return errorOf(SoftTopK(x, 2, o)) }))
+		func(o Option) error { return ErrorOf(SoftQuantiles(x, []float64{0.5}, o)) }))
+	check(operator(option.SoftTopK, func(o Option) error { return ErrorOf(SoftTopK(x, 2, o)) }))
 }
 
 // TestBadArguments: a bad argument is a typed error that says what is wrong and where.
@@ -115,13 +115,13 @@ func TestBadArguments(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	x := []float64{1, 2, 3}
 	ctx := context.Background()
-	mat := func(rows ...[]float64) Mat { return must(MatOf(rows...))(t) }
+	mat := func(rows ...[]float64) Mat { return Must(MatOf(rows...))(t) }
 	good, wide, signed := mat(x, []float64{2, 1, 0}), first(toy(2), 12), scores(5, 5, 6)
-	solve := func(x []float64, o ...Option) error { return errorOf(Solve(x, o...)) }
+	solve := func(x []float64, o ...Option) error { return ErrorOf(Solve(x, o...)) }
 	fit := func(m Rows, k int, o ...FitOption) error {
-		return errorOf(FitQMF(ctx, m, k, append(o, WithEpochs(1))...))
+		return ErrorOf(FitQMF(ctx, m, k, append(o, WithEpochs(1))...))
 	}
-	nmf := func(m Rows, k int, o ...FitOption) error { return errorOf(FitNMF(ctx, m, k, o...)) }
+	nmf := func(m Rows, k int, o ...FitOption) error { return ErrorOf(FitNMF(ctx, m, k, o...)) }
 	init := func(u float64, v ...float64) FitOption {
 		return WithInit(mat([]float64{1}, []float64{u}),
 			mat(v))
@@ -130,11 +130,11 @@ func TestBadArguments(t *testing.T) {
 		_, _, err := QuantileWeights([]float64{0.5, level}, width)
 		return err
 	}
-	held := func(x Mat, m Masks, trials ...Trial) error { return errorOf(HeldOut(ctx, x, FitNMF, trials, m)) }
-	memory := func(m Method, rank int, o ...FitOption) error { return errorOf(MemoryOf(m, 5, 5, rank, o...)) }
+	held := func(x Mat, m Masks, trials ...Trial) error { return ErrorOf(HeldOut(ctx, x, FitNMF, trials, m)) }
+	memory := func(m Method, rank int, o ...FitOption) error { return ErrorOf(MemoryOf(m, 5, 5, rank, o...)) }
 	one, mask := Trial{Rank: 1, Options: []FitOption{WithEpochs(1)}}, Masks{1, 0.1, 1, 0}
-	tr := must(Solve(x))(t)
-	m, b := must(FitQMF(ctx, good, 1, WithEpochs(1)))(t), fitBQMF(t, first(wide, 6), 0)
+	tr := Must(Solve(x))(t)
+	m, b := Must(FitQMF(ctx, good, 1, WithEpochs(1)))(t), fitBQMF(t, first(wide, 6), 0)
 	interval := func(p float64) error { _, _, err := b.Interval(p); return err }
 	_, _, _, shape4 := SoftQuantileRowsVJP(NewMat(2, 3), NewMat(1, 2), NewMat(2, 4))
 	var (
@@ -163,7 +163,7 @@ func TestBadArguments(t *testing.T) {
 		{"workers", solve(x, WithWorkers(-1)), &option, "WithWorkers(-1)"},
 		{"levels 0", solve(x, WithLevels(0)), &option, "WithLevels(0)"},
 		{"levels, targets", solve(x, WithLevels(2), WithTargets(x)), &option, "WithTargets gives 3"},
-		{"levels, q", errorOf(SoftQuantile(x, x, WithLevels(2))), &option, "q has 3"},
+		{"levels, q", ErrorOf(SoftQuantile(x, x, WithLevels(2))), &option, "q has 3"},
 		{"nil weights", solve(x, WithWeights(nil)), &option, "WithWeights"},
 		{"weights sum", solve(x, WithWeights([]float64{0, 0, 0})), &option, "sum"},
 		{"negative weight", solve(x, WithWeights([]float64{0, -1, 0})), &option, "weight 1"},
@@ -172,7 +172,7 @@ func TestBadArguments(t *testing.T) {
 		{"targets order", solve(x, WithTargets([]float64{0, 0})), &option, "target 1"},
 		{"targets NaN", solve(x, WithTargets([]float64{0, nan})), &option, "target 1"},
 		{"targets that no threshold separates", solve(x, WithTargets([]float64{0, 5e-324, 1})), &option, ""},
-		{"targets, q", errorOf(SoftQuantile(x, x, WithTargets(x[:2]))), &shape, "targets: got 2"},
+		{"targets, q", ErrorOf(SoftQuantile(x, x, WithTargets(x[:2]))), &shape, "targets: got 2"},
 		{"empty target weights", solve(x, WithTargetWeights([]float64{})), &option, "WithTargetWeights"},
 		{"zero target weight", solve(x, WithTargetWeights([]float64{1, 0, 1})), &option, "weight 1"},
 		{"far target weight", solve(x, WithTargetWeights([]float64{1e-300, 1e300})), &option,
@@ -189,20 +189,20 @@ func TestBadArguments(t *testing.T) {
 		{"NaN in x", solve([]float64{1, nan}), &data, "column 1"},
 		{"Inf in x", solve([]float64{-inf, 1}), &data, "column 0"},
 		{"strict", solve([]float64{0, 1, 2, 5}, WithStrict(), WithMaxIterations(1)), &conv, "wanted 1e-09"},
-		{"q length", errorOf(tr.Quantile(x[:2])), &shape, "q"},
-		{"q order", errorOf(tr.Quantile([]float64{3, 2, 1})), &data, "column 1"},
-		{"z NaN", errorOf(tr.RankVJP([]float64{1, nan, 0})), &data, "column 1"},
-		{"z length", errorOf(tr.SortVJP(x[:1])), &shape, "z"},
-		{"direction", errorOf(tr.QuantileJVP(x, Gradient{B: x[:1]})), &shape, "dir.B"},
-		{"no q", errorOf(SoftQuantile(x, nil)), &shape, "q"},
-		{"rows of q", errorOf(SoftQuantileRows(good, mat(x, x, x))), &shape, "1 or 2"},
+		{"q length", ErrorOf(tr.Quantile(x[:2])), &shape, "q"},
+		{"q order", ErrorOf(tr.Quantile([]float64{3, 2, 1})), &data, "column 1"},
+		{"z NaN", ErrorOf(tr.RankVJP([]float64{1, nan, 0})), &data, "column 1"},
+		{"z length", ErrorOf(tr.SortVJP(x[:1])), &shape, "z"},
+		{"direction", ErrorOf(tr.QuantileJVP(x, Gradient{B: x[:1]})), &shape, "dir.B"},
+		{"no q", ErrorOf(SoftQuantile(x, nil)), &shape, "q"},
+		{"rows of q", ErrorOf(SoftQuantileRows(good, mat(x, x, x))), &shape, "1 or 2"},
 		{"rows of z", shape4, &shape, "z: got 2×4, want 2×3"},
-		{"unsorted q", errorOf(SoftQuantileRows(good, mat([]float64{0, 1}, []float64{1, 0}))), &data,
+		{"unsorted q", ErrorOf(SoftQuantileRows(good, mat([]float64{0, 1}, []float64{1, 0}))), &data,
 			"row 1, column 1"},
-		{"level 1.5", errorOf(SoftQuantiles(x, []float64{1.5})), &data, ""},
-		{"no levels", errorOf(SoftQuantiles(x, nil)), &shape, ""},
-		{"no samples", errorOf(SoftQuantiles(nil, x[:1])), &shape, ""},
-		{"own weights", errorOf(SoftQuantiles(x, x[:1], WithTargetWeights(x))), &option, ""},
+		{"level 1.5", ErrorOf(SoftQuantiles(x, []float64{1.5})), &data, ""},
+		{"no levels", ErrorOf(SoftQuantiles(x, nil)), &shape, ""},
+		{"no samples", ErrorOf(SoftQuantiles(nil, x[:1])), &shape, ""},
+		{"own weights", ErrorOf(SoftQuantiles(x, x[:1], WithTargetWeights(x))), &option, ""},
 		{"level -0.01", weights(-0.01, 0.1), &data, "column 1"},
 		{"level 1.01", weights(1.01, 0.1), &data, "column 1"},
 		{"level NaN", weights(nan, 0.1), &data, "column 1"},
@@ -210,8 +210,8 @@ func TestBadArguments(t *testing.T) {
 		{"width -1", weights(0.6, -1), &option, "width(-1)"},
 		{"width above 1", weights(0.6, math.Nextafter(1, 2)), &option, "width(1.0000000000000002)"},
 		{"width NaN", weights(0.6, nan), &option, "width(NaN)"},
-		{"top 0", errorOf(SoftTopK(x, 0)), &option, ""}, {"top 4 of 3", errorOf(SoftTopK(x, 4)), &option, ""},
-		{"ragged", errorOf(MatOf(x, x[:2])), &shape, "row 1"},
+		{"top 0", ErrorOf(SoftTopK(x, 0)), &option, ""}, {"top 4 of 3", ErrorOf(SoftTopK(x, 4)), &option, ""},
+		{"ragged", ErrorOf(MatOf(x, x[:2])), &shape, "row 1"},
 		{"rank 0", fit(good, 0), &option, "rank(0)"},
 		{"rank 0", nmf(good, 0), &option, "rank(0)"},
 		{"absurd rank", nmf(good, 1<<31-1), &option, "memory"},
@@ -227,8 +227,8 @@ func TestBadArguments(t *testing.T) {
 		{"signed, Frobenius", nmf(signed, 2, WithLoss(Frobenius)), &data, "FitQMF"},
 		{"signed", fit(signed, 2), &data, "WithLoss(Frobenius)"},
 		{"signed, 1.5", fit(signed, 2, WithLoss(1.5)), &data, "WithLoss(Frobenius)"},
-		{"signed", errorOf(FitQMFQ(ctx, signed, 2)), &data, "WithLoss(Frobenius)"},
-		{"signed, KL", errorOf(FitBQMF(ctx, signed, 2, WithLoss(KL))), &data, ""},
+		{"signed", ErrorOf(FitQMFQ(ctx, signed, 2)), &data, "WithLoss(Frobenius)"},
+		{"signed, KL", ErrorOf(FitBQMF(ctx, signed, 2, WithLoss(KL))), &data, ""},
 		{"signed", held(signed, mask, one), &data, "WithLoss(Frobenius)"},
 		{"one level", fit(good, 1, WithLevels(1)), &option, "at least 2"},
 		{"ε 0 in a fit", fit(good, 1, WithEpsilon(0)), &option, "gradient"},
@@ -242,7 +242,7 @@ func TestBadArguments(t *testing.T) {
 		{"line", fit(good, 1, WithLine(nan)), &option, "WithLine(NaN)"},
 		{"line, pinned", fit(good, 1, WithLine(0.5), WithEnds(EndsPinned)), &option, "must be 0"},
 		{"line, uniform", fit(good, 1, WithLine(0.5), WithStart(StartUniform)), &option, "must be 0"},
-		{"line, SVD", errorOf(FitQMFQ(ctx, good, 1, WithLine(0.5), WithProjection(TruncatedSVD()))), &option,
+		{"line, SVD", ErrorOf(FitQMFQ(ctx, good, 1, WithLine(0.5), WithProjection(TruncatedSVD()))), &option,
 			"must be 0"},
 		{"start, init", fit(good, 1, WithStart(StartNMF), init(1, x...)), &option, "contradicts WithInit"},
 		{"start, init", nmf(good, 1, WithStart(StartUniform), init(1, x...)), &option,
@@ -265,35 +265,35 @@ func TestBadArguments(t *testing.T) {
 		{"restarts, SVD", nmf(good, 1, WithRestarts(2), WithStart(StartSVD)), &option, ""},
 		{"scores", nmf(good, 1, WithStart(StartScores)), &option, ""},
 		{"SVD", fit(good, 1, WithStart(StartSVD)), &option, ""},
-		{"SVD", errorOf(FitQMFQ(ctx, good, 1, WithStart(StartSVD))), &option, ""},
+		{"SVD", ErrorOf(FitQMFQ(ctx, good, 1, WithStart(StartSVD))), &option, ""},
 		{"validation", nmf(good, 1, WithValidation(0.6)), &option, "WithValidation(0.6)"},
 		{"validation of nothing", nmf(good, 1, WithValidation(0.1)), &option, "too small"},
 		{"schedule", fit(good, 1, WithSchedule(9)), &option, "WithSchedule(9)"},
 		{"start", fit(good, 1, WithStart(9)), &option, "WithStart(9)"},
 		{"ends", fit(good, 1, WithEnds(9)), &option, "WithEnds(9)"},
-		{"rank -1", errorOf(FitBQMF(ctx, good, -1)), &option, "rank(-1)"},
-		{"a loss of no BQMF", errorOf(FitBQMF(ctx, good, 0, WithLoss(Beta(0.5)))), &option, ""},
-		{"a posterior that no memory holds", errorOf(FitBQMF(ctx, NewMat(2500, 2500), 2499)), &option,
+		{"rank -1", ErrorOf(FitBQMF(ctx, good, -1)), &option, "rank(-1)"},
+		{"a loss of no BQMF", ErrorOf(FitBQMF(ctx, good, 0, WithLoss(Beta(0.5)))), &option, ""},
+		{"a posterior that no memory holds", ErrorOf(FitBQMF(ctx, NewMat(2500, 2500), 2499)), &option,
 			"rank("},
-		{"a map of no row", errorOf(b.Map(6)), &shape, "row"},
-		{"a map of no row", errorOf(m.Map(2)), nil, ""},
+		{"a map of no row", ErrorOf(b.Map(6)), &shape, "row"},
+		{"a map of no row", ErrorOf(m.Map(2)), nil, ""},
 		{"p = 0", interval(0), &option, "p(0)"}, {"p = 1", interval(1), &option, "p(1)"},
 		{"p = -1", interval(-1), &option, "p(-1)"}, {"p = NaN", interval(nan), &option, "p(NaN)"},
-		{"loss of another shape", errorOf(m.Loss(NewMat(1, 1))), &shape, "x: got 1×1, want 2×3"},
-		{"loss of another shape", errorOf(m.Loss(NewMat(2, 4))), &shape, "x: got 2×4, want 2×3"},
-		{"loss of Inf", errorOf(m.Loss(mat(x, []float64{1, 2, inf}))), &data, "row 1, column 2"},
+		{"loss of another shape", ErrorOf(m.Loss(NewMat(1, 1))), &shape, "x: got 1×1, want 2×3"},
+		{"loss of another shape", ErrorOf(m.Loss(NewMat(2, 4))), &shape, "x: got 2×4, want 2×3"},
+		{"loss of Inf", ErrorOf(m.Loss(mat(x, []float64{1, 2, inf}))), &data, "row 1, column 2"},
 		{"first mask -1", held(wide, Masks{First: -1}, one), &option, "first(-1)"},
 		{"held out, rank 0", held(wide, mask, Trial{}), &option, "rank(0)"},
 		{"held out, two losses", held(wide, mask, one, Trial{1, []FitOption{WithLoss(Frobenius)}}), &option,
 			"WithLoss"},
-		{"held out, SVD", errorOf(HeldOut(ctx, wide, FitQMFQ,
+		{"held out, SVD", ErrorOf(HeldOut(ctx, wide, FitQMFQ,
 			[]Trial{{2, []FitOption{WithProjection(TruncatedSVD())}}}, mask)), &option, "WithProjection"},
 		{"-1 repeats", held(wide, Masks{-1, 0.1, 1, 0}, one), &option, "repeats(-1): must be at least 1"},
 		{"endless repeats", held(wide, Masks{math.MaxInt, 0.1, 1, 0}, one), &option, "repeats("},
 		{"many repeats", held(wide, Masks{math.MaxInt / 1000, 0.1, 1, 0}, one), &option, "repeats("},
 		{"share 0.6", held(wide, Masks{1, 0.6, 1, 0}, one), &option, "share(0.6)"},
 		{"share of nothing", held(mat(x[:2], x[1:]), mask, one), &option, "share("},
-		{"held out of another matrix", errorOf(HeldOut(ctx, wide,
+		{"held out of another matrix", ErrorOf(HeldOut(ctx, wide,
 			func(ctx context.Context, _ Rows, k int, o ...FitOption) (*NMF, error) {
 				return FitNMF(ctx, NewMat(12, 81), k, o...)
 			}, []Trial{one}, mask)), &shape, "x: "},
@@ -306,8 +306,8 @@ func TestBadArguments(t *testing.T) {
 		{"memory, loss", memory(MethodBQMF, 1, WithLoss(Beta(1.5))), &option, ""},
 		{"memory, levels of NMF", memory(MethodNMF, 1, WithLevels(8)), &option, "WithLevels"},
 		{"memory of no method", memory(Method(9), 1), &option, ""},
-		{"no method", errorOf(Fit(ctx, 99, good, 2)), &option, ""},
-		{"memory of nothing", errorOf(MemoryOf(MethodQMF, 0, 5, 1)), &shape, ""},
+		{"no method", ErrorOf(Fit(ctx, 99, good, 2)), &option, ""},
+		{"memory of nothing", ErrorOf(MemoryOf(MethodQMF, 0, 5, 1)), &shape, ""},
 	} {
 		if c.err == nil || c.as != nil && !errors.As(c.err, c.as) ||
 			!strings.Contains(c.err.Error(), c.says) {
@@ -319,7 +319,7 @@ func TestBadArguments(t *testing.T) {
 // TestDocumentedOptions holds the tables of options and defaults in doc.go against
 // the code.
 func TestDocumentedOptions(t *testing.T) {
-	doc := must(os.ReadFile("doc.go"))(t)
+	doc := Must(os.ReadFile("doc.go"))(t)
 	_, text, _ := strings.Cut(string(doc), "// # Options\n")
 	options, text, _ := strings.Cut(text, "// # Defaults of models\n")
 	defaults, _, _ := strings.Cut(text, "// Without options")

@@ -178,13 +178,13 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 func TestToy(t *testing.T) {
 	ctx := context.Background()
 	check := func(t *testing.T, x Mat, most map[int]float64) {
-		nmf := must(FitNMF(ctx, x, 8, WithEpochs(draws(1000, 200, 200))))(t)
+		nmf := Must(FitNMF(ctx, x, 8, WithEpochs(Draws(1000, 200, 200))))(t)
 		base := nmf.History[nmf.Best]
 		for _, epochs := range []int{30, 100, 300} {
 			if most[epochs] == 0 {
 				continue
 			}
-			m := must(FitQMF(ctx, x, 8, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs)))(t)
+			m := Must(FitQMF(ctx, x, 8, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs)))(t)
 			t.Logf("NMF %.3f; QMF %.3f before, %.3f after 1, %.4f after 10, %.4f after %d", base,
 				m.History[0], m.History[1], m.History[10], m.History[epochs], epochs)
 			if m.History[0] > base || m.History[1] > base {
@@ -201,11 +201,11 @@ func TestToy(t *testing.T) {
 			}
 		}
 	}
-	for seed := range draws(5, 0, 0) {
+	for seed := range Draws(5, 0, 0) {
 		t.Run("own"+itoa(seed), func(t *testing.T) { check(t, toy(seed), map[int]float64{100: 0.15}) })
 	}
 	goals := map[int]float64{30: 0.21}
-	if long {
+	if Long {
 		goals = map[int]float64{100: 0.12, 300: 0.085}
 	}
 	t.Run("std1", func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestAuthorsCurves(t *testing.T) {
 		t.Skip("the curves are not here")
 	}
 	var all map[string]json.RawMessage
-	ok(t, json.Unmarshal(text, &all))
+	OK(t, json.Unmarshal(text, &all))
 	fits := map[string]func(x Mat, k int, opts ...FitOption) ([]float64, error){
 		"QMF": func(x Mat, k int, opts ...FitOption) ([]float64, error) {
 			m, err := FitQMF(context.Background(), x, k, append(opts, WithShrinkage(0))...)
@@ -238,18 +238,18 @@ func TestAuthorsCurves(t *testing.T) {
 		},
 	}
 	names, seeds, most := []string{"toy-std1", "toy-std2"}, 1, map[string]int{"QMF": 60, "QMFQ": 30}
-	if long {
+	if Long {
 		names, seeds, most = append(names, "larger"), 3, map[string]int{"QMF": 1000, "QMFQ": 1000}
 	}
 	for _, name := range names {
 		x := load(t, data+name+".tsv.gz")
 		var curves map[string]json.RawMessage
-		ok(t, json.Unmarshal(all[name], &curves))
+		OK(t, json.Unmarshal(all[name], &curves))
 		k := 0
-		ok(t, json.Unmarshal(curves["k"], &k))
+		OK(t, json.Unmarshal(curves["k"], &k))
 		for model, fit := range fits {
 			theirs := map[int]float64{}
-			ok(t, json.Unmarshal(curves[model], &theirs))
+			OK(t, json.Unmarshal(curves[model], &theirs))
 			goals := map[int][]float64{} // ours by epochs
 			for epochs, loss := range theirs {
 				goals[epochs] = append(goals[epochs], loss)
@@ -265,12 +265,12 @@ func TestAuthorsCurves(t *testing.T) {
 			t.Run(name+"/"+model, func(t *testing.T) {
 				t.Parallel()
 				for _, epochs := range slices.Sorted(stdmaps.Keys(goals)) {
-					if epochs > most[model] || epochs < 30 && !long {
+					if epochs > most[model] || epochs < 30 && !Long {
 						continue
 					}
 					got := make([]float64, seeds)
 					for seed := range got {
-						history := must(fit(x, k, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs),
+						history := Must(fit(x, k, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs),
 							WithSeed(uint64(seed+1))))(t)
 						got[seed] = history[epochs]
 					}
@@ -288,7 +288,7 @@ func TestAuthorsCurves(t *testing.T) {
 // TestRealData holds QMF to be below NMF after 1000 multiplicative updates, on three whole
 // matrices where QUANTMF_LONG is set. 1000 epochs of Newton's method end lower than that.
 func TestRealData(t *testing.T) {
-	if !long {
+	if !Long {
 		t.Skip("QUANTMF_LONG is not set: fits whole data sets")
 	}
 	for _, c := range []struct {
@@ -298,9 +298,9 @@ func TestRealData(t *testing.T) {
 		{"../shared/data/golub-leukemia/exp.tsv.gz", 5, 8}} {
 		t.Run(c.path, func(t *testing.T) {
 			x := load(t, c.path)
-			nmf := must(FitNMF(context.Background(), x, c.k, WithEpochs(1000),
+			nmf := Must(FitNMF(context.Background(), x, c.k, WithEpochs(1000),
 				WithUpdates(UpdatesMultiplicative)))(t)
-			qmf := must(FitQMF(context.Background(), x, c.k, WithLevels(c.m), WithShrinkage(0)))(t)
+			qmf := Must(FitQMF(context.Background(), x, c.k, WithLevels(c.m), WithShrinkage(0)))(t)
 			a, b := nmf.History[1000], qmf.History[len(qmf.History)-1]
 			t.Logf("%s, k=%d, m=%d: NMF %.5g, QMF %.5g", x.size(), c.k, c.m, a, b)
 			if !(b < a) || len(qmf.Warnings) > 0 {
@@ -333,7 +333,7 @@ func TestFitAllocations(t *testing.T) {
 		{MethodQMFQ, []FitOption{held, WithStart(StartUniform), WithProjection(KLUpdates(5))}, 3},
 	} {
 		fit := func(epochs, workers int) {
-			must(Fit(t.Context(), f.method, x, 4,
+			Must(Fit(t.Context(), f.method, x, 4,
 				append(f.opts, WithEpochs(epochs+3), WithWorkers(workers))...))(t)
 		}
 		for workers := 1; workers <= 2; workers++ {
@@ -370,7 +370,7 @@ func TestStepsGrowNoFurther(t *testing.T) {
 				x.Set(i, j, unit*math.Exp(.6*a*z.At(0, j)+.3*b*z.At(1, j)+.1*normal(&src)))
 			}
 		}
-		q := must(FitQMF(t.Context(), x, c.k, WithEpochs(40), WithLoss(c.loss), WithShrinkage(0),
+		q := Must(FitQMF(t.Context(), x, c.k, WithEpochs(40), WithLoss(c.loss), WithShrinkage(0),
 			WithStart(StartScores)))(t)
 		least, last := slices.Min(q.History), q.History[len(q.History)-1]
 		if last > 1.02*least {
@@ -417,11 +417,11 @@ func TestManySamples(t *testing.T) {
 	}
 	for _, batch := range []int{5, d} {
 		opts := []FitOption{WithEpochs(4), WithShrinkage(0), WithBatch(batch), WithMissingValues()}
-		want := must(FitQMF(t.Context(), few, k, append(opts, WithInit(u, v))...))(t)
+		want := Must(FitQMF(t.Context(), few, k, append(opts, WithInit(u, v))...))(t)
 		var bits []byte
 		for _, workers := range []int{1, 3} {
-			m := must(FitQMF(t.Context(), many, k, append(opts, WithInit(u, vv), WithWorkers(workers))...))(t)
-			data := must(m.MarshalBinary())(t)
+			m := Must(FitQMF(t.Context(), many, k, append(opts, WithInit(u, vv), WithWorkers(workers))...))(t)
+			data := FileOf(t, m)
 			if bits != nil && !bytes.Equal(data, bits) {
 				t.Errorf("batches of %d: %d workers make another model", batch, workers)
 			}

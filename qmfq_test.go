@@ -37,12 +37,12 @@ func TestQMFQGradient(t *testing.T) {
 		c.missing = true
 		c.levels, c.epsilon, c.start, c.batchRows, c.tolerance, c.learningRate, c.projection = 4, 0.05,
 			StartUniform, 7, 1e-13, 1e-300, projection
-		visible := must(newCells(x, &c.settings))(t)
+		visible := Must(newCells(x, &c.settings))(t)
 		p := pool.New(1, 1)
 		defer p.Close()
 		f := newQMFQFit(visible, 3, &c.settings,
 			fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
-		must(f.Begin())(t)
+		Must(f.Begin())(t)
 		up, down, d := f.inflation, f.deflation, x.Rows
 		src := random.Split(2, 2)
 		for _, v := range [][]float64{up.F, up.R, down.F, down.R} {
@@ -56,7 +56,7 @@ func TestQMFQGradient(t *testing.T) {
 				up.FromR(i)
 				down.FromR(i)
 			}
-			ok(t, f.project())
+			OK(t, f.project())
 			sum := 0.0
 			f.run(evaluateRows)
 			for i := range d {
@@ -113,30 +113,21 @@ func TestQMFQShrinkage(t *testing.T) {
 	x, k := noisyProduct()
 	fit := func(o ...FitOption) *QMFQ {
 		t.Helper()
-		m := must(FitQMFQ(ctx, x, k, append(o, WithEpochs(6))...))(t)
+		m := Must(FitQMFQ(ctx, x, k, append(o, WithEpochs(6))...))(t)
 		return m
 	}
-	bits := func(m *QMFQ) []byte {
-		b, _ := m.MarshalBinary()
-		return b
-	}
-	var state []byte
-	chosen := fit(WithCheckpoint(3, func(s []byte) error {
-		if state == nil {
-			state = s
-		}
-		return nil
-	}))
+	var states [][]byte
+	chosen := fit(Keep(&states))
 	lambda := chosen.inflated.Shrinkage
-	q := must(FitQMF(ctx, x, k, WithEpochs(0)))(t)
+	q := Must(FitQMF(ctx, x, k, WithEpochs(0)))(t)
 	if lambda != 20 || q.Shrinkage != 100 { // the most that either may choose
 		t.Errorf("shrunk by %v, FitQMF by %v", lambda, q.Shrinkage)
 	}
 	line := WithLine(chosen.inflated.Line)
-	if !bytes.Equal(bits(fit(WithShrinkage(lambda), line)), bits(chosen)) {
+	if !bytes.Equal(FileOf(t, fit(WithShrinkage(lambda), line)), FileOf(t, chosen)) {
 		t.Error("a fit that is told shrinkage and line differs from the one that chose them")
 	}
-	if !bytes.Equal(bits(fit(WithResume(state))), bits(chosen)) {
+	if !bytes.Equal(FileOf(t, fit(WithResume(states[2]))), FileOf(t, chosen)) {
 		t.Error("a resumed fit differs")
 	}
 	before := math.Inf(1)
@@ -145,7 +136,7 @@ func TestQMFQShrinkage(t *testing.T) {
 		if m.inflated.Shrinkage != lambda {
 			t.Errorf("told %v, took %v", lambda, m.inflated.Shrinkage)
 		}
-		bend := total(m.Bend())
+		bend := Total(m.Bend())
 		t.Logf("λ %v: bend %.3f, loss %.4f", lambda, bend/float64(x.Rows), m.History[6])
 		if !(bend < 0.9*before) {
 			t.Errorf("λ %v: the rows bend by %v in all, less shrunk by %v", lambda, bend, before)
@@ -178,12 +169,12 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 			b.Run(x.size()+"/"+KLUpdates(updates).String(), func(b *testing.B) {
 				c := qmfDefaults()
 				c.projection, c.batchRows, c.start = KLUpdates(updates), x.Rows, StartUniform
-				visible := must(newCells(x, &c.settings))(b)
+				visible := Must(newCells(x, &c.settings))(b)
 				one := pool.New(1, 1)
 				defer one.Close()
 				f := newQMFQFit(visible, size[2], &c.settings,
 					fit.Run{Pool: one, Seed: c.seed, Progress: fit.Silent(context.Background())})
-				must(f.Begin())(b)
+				Must(f.Begin())(b)
 				up, down := f.inflation, f.deflation
 				var spent [5]time.Duration
 				for epoch := 1; b.Loop(); epoch++ {
@@ -192,7 +183,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 					for i, step := range []func(){
 						func() { f.run(deflateRows) },
 						func() {
-							ok(b, f.projector.Forward(down.y,
+							OK(b, f.projector.Forward(down.y,
 								projection.Factors{U: f.from.u, V: f.from.v}))
 							copy(f.projected.u, f.projector.Result().U)
 							copy(f.projected.v, f.projector.Result().V)
@@ -233,7 +224,7 @@ func TestRawPlaces(t *testing.T) {
 	}
 	x := near1(8, 6, 7)
 	x.Set(4, 5, 1e11)
-	m := must(FitQMFQ(ctx, x, 2, WithSquash(SquashNone), WithEpochs(3)))(t)
+	m := Must(FitQMFQ(ctx, x, 2, WithSquash(SquashNone), WithEpochs(3)))(t)
 	allFinite(t, "QMFQ", m, x)
 }
 
@@ -303,14 +294,14 @@ func TestEqualSingularValues(t *testing.T) {
 // TestSubnormalMaps: maps of rows of subnormal numbers have values and slopes everywhere. Their squash is
 // steeper than numbers are large.
 func TestSubnormalMaps(t *testing.T) {
-	x := lognormal(8, 6)
+	x := Lognormal(8, 6)
 	for i := range x.Data {
 		x.Data[i] *= 1e-311
 	}
-	m := must(FitQMFQ(t.Context(), x, 2, WithEpochs(1), WithStart(StartUniform), WithEpsilon(1e-8)))(t)
+	m := Must(FitQMFQ(t.Context(), x, 2, WithEpochs(1), WithStart(StartUniform), WithEpsilon(1e-8)))(t)
 	for i := range x.Rows {
 		for _, of := range []func(int) (*Map, error){m.Inflate, m.Deflate} {
-			f := must(of(i))(t)
+			f := Must(of(i))(t)
 			for _, v := range append(x.Row(i), 0, 1e-312, 1e-310, 1e-300, 1, -1, 1e60) {
 				if at, slope := f.At(v), f.Slope(v); at-at != 0 || slope-slope != 0 || slope < 0 {
 					t.Errorf("row %d: at %v it is %v, of slope %v", i, v, at, slope)

@@ -17,7 +17,7 @@ import (
 // place apart: order and range must hold without a single exception, at any
 // number of iterations.
 func TestOrderAndRange(t *testing.T) {
-	problems := draws(14000, 600, 200)
+	problems := Draws(14000, 600, 200)
 	pairs := 0
 	for seed := range problems {
 		r := random.Split(9, seed)
@@ -55,7 +55,7 @@ func TestOrderAndRange(t *testing.T) {
 			}
 		}
 		pairs += n - 1
-		checkOrder(t, x, q, must(Solve(x, opts...))(t), float64(len(x)))
+		checkOrder(t, x, q, Must(Solve(x, opts...))(t), float64(len(x)))
 		if t.Failed() {
 			t.Fatalf("problem %d, ε = %g", seed, eps)
 		}
@@ -70,7 +70,7 @@ func TestOrderAndRange(t *testing.T) {
 func checkOrder(t *testing.T, x, q []float64, tr *Transport, most float64) {
 	t.Helper()
 	n, m := len(x), len(q)
-	T, f, R, S := must(tr.Quantile(q))(t), must(tr.Map(q))(t), tr.Rank(), tr.Sort()
+	T, f, R, S := Must(tr.Quantile(q))(t), Must(tr.Map(q))(t), tr.Rank(), tr.Sort()
 	perm := make([]int, n)
 	for i := range perm {
 		perm[i] = i
@@ -123,7 +123,7 @@ func FuzzOrder(f *testing.F) {
 		if l > 0 {
 			opts = append(opts, WithIterations(1+int(l%10)))
 		}
-		checkOrder(t, x, q, must(Solve(x, opts...))(t), float64(len(x)))
+		checkOrder(t, x, q, Must(Solve(x, opts...))(t), float64(len(x)))
 	})
 }
 
@@ -149,7 +149,7 @@ func results(t testing.TB, tr *Transport, x, q, zn, zm []float64) (all [][]float
 		return all, err
 	}
 	gradient(tr.QuantileVJP(q, zn))
-	f := must(tr.Map(q))(t)
+	f := Must(tr.Map(q))(t)
 	for _, v := range x {
 		all = append(all, []float64{f.At(v), f.Slope(v)})
 		if back, wrong := f.Invert(f.At(v)); wrong == nil {
@@ -158,7 +158,7 @@ func results(t testing.TB, tr *Transport, x, q, zn, zm []float64) (all [][]float
 			t.Fatalf("%T: %v", wrong, wrong)
 		}
 	}
-	return append(all, T, must(tr.QuantileJVP(q,
+	return append(all, T, Must(tr.QuantileJVP(q,
 		Gradient{X: zn, A: zn, B: zm, Y: zm, Q: zm, Epsilon: zn[0]}))(t)), err
 }
 
@@ -166,7 +166,7 @@ func results(t testing.TB, tr *Transport, x, q, zn, zm []float64) (all [][]float
 func TestInputsKept(t *testing.T) {
 	x := []float64{3, 1, 2}
 	a, y, b := []float64{1, 2, 3}, []float64{0, 0.5, 1}, []float64{1, 1, 2}
-	tr := must(Solve(x, WithWeights(a), WithTargets(y), WithTargetWeights(b)))(t)
+	tr := Must(Solve(x, WithWeights(a), WithTargets(y), WithTargetWeights(b)))(t)
 	before := tr.Rank()
 	for _, v := range [][]float64{x, a, y, b} {
 		for i := range v {
@@ -186,7 +186,7 @@ func TestEpsilonMeaning(t *testing.T) {
 			x[i] = (float64(i) + 0.5) / float64(n)
 		}
 		for _, eps := range []float64{0.003, 0.01, 0.03} {
-			tr := must(Solve(x, WithEpsilon(eps), WithLevels(200), WithSquash(SquashNone)))(t)
+			tr := Must(Solve(x, WithEpsilon(eps), WithLevels(200), WithSquash(SquashNone)))(t)
 			i := n / 2
 			mean, sq := 0.0, 0.0
 			for j, p := range tr.Plan().Row(i) {
@@ -198,7 +198,7 @@ func TestEpsilonMeaning(t *testing.T) {
 				t.Errorf("n=%d, ε=%g: spread %v, √(ε/2) = %v", n, eps, std, math.Sqrt(eps/2))
 			}
 		}
-		tr := must(Solve(x, WithEpsilon(0.01), WithLevels(8), WithSquash(SquashNone)))(t)
+		tr := Must(Solve(x, WithEpsilon(0.01), WithLevels(8), WithSquash(SquashNone)))(t)
 		step := 0.01 * 7 / 2
 		plan := tr.Plan()
 		odds := func(i int) float64 { return plan.At(i, 4) / plan.At(i, 3) }
@@ -220,7 +220,7 @@ func TestPeerRanks(t *testing.T) {
 	}{{[]float64{3, 1, 2, 10}, 6, 0.01}, {[]float64{3, 1, 2, 10}, 4, 0.1},
 		{[]float64{0.3, -2, 5, 5, 1, 0.2, 0.1}, 7, 0.02}, {[]float64{1, 2, 4, 8, 16}, 9, 0.05}} {
 		n := len(c.x)
-		mean, dev := total(c.x)/float64(n), 0.0
+		mean, dev := Total(c.x)/float64(n), 0.0
 		for _, v := range c.x {
 			dev += (v - mean) * (v - mean) / float64(n)
 		}
@@ -255,7 +255,7 @@ func TestPeerRanks(t *testing.T) {
 				want[i] += float64(n) * u[i] * kern.At(i, j) * v[j] * float64(j*(n-1)) / float64(c.m-1)
 			}
 		}
-		tr := must(Solve(c.x, WithLevels(c.m), WithSquash(SquashLogisticUnit), WithEpsilon(c.eps)))(t)
+		tr := Must(Solve(c.x, WithLevels(c.m), WithSquash(SquashLogisticUnit), WithEpsilon(c.eps)))(t)
 		q := make([]float64, c.m)
 		for j := range q {
 			q[j] = float64(j*(n-1)) / float64(c.m-1)
@@ -289,7 +289,7 @@ func TestPeerQuantiles(t *testing.T) {
 		sorted, n := slices.Clone(x), float64(len(x))
 		slices.Sort(sorted)
 		for _, p := range []float64{0, 0.05, 0.1, 0.25, 1.0 / 3, 0.5, 0.75, 0.9, 0.99, 1, r.Float64()} {
-			hazen := must(SoftQuantiles(x, []float64{p}, WithEpsilon(0)))(t)
+			hazen := Must(SoftQuantiles(x, []float64{p}, WithEpsilon(0)))(t)
 			closeTo(t, "Hazen", hazen, []float64{place(sorted, p*n-0.5)}, 1e-11)
 			level := []float64{(p*(n-1) + 0.5) / n}
 			numpy, _ := SoftQuantiles(x, level, WithEpsilon(0))

@@ -51,14 +51,14 @@ func TestRandomFits(t *testing.T) {
 					x.Cols, i, j, v[j])
 			}
 		}
-		b := file(t, m)
+		b := FileOf(t, m)
 		h.Write(b)
-		var y Rows = SparseOf(t, x)
+		var y Rows = SparseOf[float64](t, x)
 		if seed%2 == 0 {
 			y = struct{ Rows }{x}
 		}
 		other, err := Fit(t.Context(), method, y, k, append(opts, WithWorkers(3))...)
-		if err != nil || !bytes.Equal(file(t, other), b) {
+		if err != nil || !bytes.Equal(FileOf(t, other), b) {
 			t.Errorf("fit %d, %v of %s, %d × %d, %T: another model: %v", seed, method, name, x.Rows, x.Cols,
 				y, err)
 		}

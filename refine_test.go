@@ -59,7 +59,7 @@ func TestWithModel(t *testing.T) {
 	} {
 		fit := func(opts ...FitOption) (Model, []float64) {
 			t.Helper()
-			m := must(Fit(t.Context(), c.method, c.x, 3, opts...))(t)
+			m := Must(Fit(t.Context(), c.method, c.x, 3, opts...))(t)
 			return m, factors(m).History
 		}
 		near, above, epochs := 1e-9, 1e-6, 3
@@ -81,7 +81,7 @@ func TestWithModel(t *testing.T) {
 			t.Errorf("%s: %d epochs lead from %v to %v", name, epochs, own, now)
 		}
 		data, _ := first.MarshalBinary()
-		read := must(UnmarshalModel(data))(t)
+		read := Must(UnmarshalModel(data))(t)
 		if _, again := fit(WithModel(read), WithEpochs(epochs)); !slices.Equal(again, went) {
 			t.Errorf("%s: from a file another history", name)
 		}
@@ -98,7 +98,7 @@ func TestWithModelOfBQMF(t *testing.T) {
 	for j := range 45 {
 		x.Set(7, j, 2) // constant in what the model has seen
 	}
-	fit := func(x Mat, opts ...FitOption) *BQMF { return must(FitBQMF(t.Context(), x, 0, opts...))(t) }
+	fit := func(x Mat, opts ...FitOption) *BQMF { return Must(FitBQMF(t.Context(), x, 0, opts...))(t) }
 	first := fit(part(x, 0, 45))
 	for what, some := range map[string]Mat{"the same": part(x, 0, 45), "more": x, "others": part(x, 45, 60),
 		"few": part(x, 45, 51)} {
@@ -119,23 +119,18 @@ func TestWithModelOfBQMF(t *testing.T) {
 			t.Errorf("begins at %v, where the model ended at %v", on.History[1], first.History)
 		}
 	}
-	from := WithModel(must(UnmarshalModel(file(t, first)))(t))
+	from := WithModel(Must(UnmarshalModel(FileOf(t, first)))(t))
 	two := []FitOption{WithEpochs(2), WithTolerance(1e-9)}
-	var saved []byte
-	keep := WithCheckpoint(1, func(state []byte) error {
-		if saved == nil {
-			saved = slices.Clone(state)
-		}
-		return nil
-	})
-	on, again := fit(x, append(two, WithModel(first))...), fit(x, append(two, from, keep)...)
-	resumed := fit(x, append(two, from, WithResume(saved))...)
+	var states [][]byte
+	on, again := fit(x, append(two, WithModel(first))...), fit(x, append(two, from, Keep(&states))...)
+	resume := WithResume(states[0])
+	resumed := fit(x, append(two, from, resume)...)
 	for what, m := range map[string]*BQMF{"from a file": again, "resumed": resumed} {
 		if !slices.Equal(m.U.Data, on.U.Data) || !slices.Equal(m.History, on.History) {
 			t.Errorf("%s: another model", what)
 		}
 	}
-	if err := errorOf(FitBQMF(t.Context(), x, 0, append(two, WithResume(saved))...)); !typed(err) {
+	if err := ErrorOf(FitBQMF(t.Context(), x, 0, append(two, resume)...)); !typed(err) {
 		t.Errorf("resumed without the model: %v", err)
 	}
 	held := fit(x, WithModel(first), WithEpochs(3), WithValidation(0.1))

@@ -17,8 +17,7 @@ func TestResumeStrict(t *testing.T) {
 	for _, method := range []Method{MethodQMF, MethodQMFQ} {
 		opts := []FitOption{WithEpochs(2), WithLevels(4), WithMaxIterations(2), WithRestarts(2), WithStrict()}
 		var states [][]byte
-		save := WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil })
-		_, want := Fit(t.Context(), method, x, 2, append(opts, save)...)
+		_, want := Fit(t.Context(), method, x, 2, append(opts, Keep(&states))...)
 		var c *ConvergenceError
 		if !errors.As(want, &c) {
 			t.Fatalf("%v: %v", method, want)
@@ -45,8 +44,7 @@ func TestResumeOverflowedMoment(t *testing.T) {
 	for _, start := range []Start{StartNMF, StartUniform} {
 		opts := []FitOption{WithEpochs(3), WithLevels(4), WithPenalty(1e30), WithStart(start)}
 		var states [][]byte
-		save := WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil })
-		want := must(FitQMF(context.Background(), x, 2, append(opts, save)...))(t)
+		want := Must(FitQMF(context.Background(), x, 2, append(opts, Keep(&states))...))(t)
 		for i, s := range states {
 			got, err := FitQMF(context.Background(), x, 2, append(opts, WithResume(s))...)
 			if err != nil || !reflect.DeepEqual(got, want) {
@@ -59,14 +57,14 @@ func TestResumeOverflowedMoment(t *testing.T) {
 // TestResumeUnset: an option that one of the two fits was not given is named as that, without the number that
 // stands for it.
 func TestResumeUnset(t *testing.T) {
-	x := lognormal(10, 9)
+	x := Lognormal(10, 9)
 	fit := func(opts ...FitOption) error {
-		return errorOf(FitQMF(t.Context(), x, 2, append(opts, WithEpochs(1), WithStart(StartScores))...))
+		return ErrorOf(FitQMF(t.Context(), x, 2, append(opts, WithEpochs(1), WithStart(StartScores))...))
 	}
-	state := func(opts ...FitOption) (state []byte) {
-		ok(t, fit(append(opts,
-			WithCheckpoint(1, func(b []byte) error { state = b; return nil }))...))
-		return state
+	state := func(opts ...FitOption) []byte {
+		var states [][]byte
+		OK(t, fit(append(opts, Keep(&states))...))
+		return states[0]
 	}
 	without := state()
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ import (
 // share is the sum of theirs.
 func TestRowsAlone(t *testing.T) {
 	src := random.Split(43, 0)
-	trials := draws(400, 80, 40)
+	trials := Draws(400, 80, 40)
 	for trial := range trials {
 		d, n, m := 1+src.IntN(20), 1+src.IntN(60), 1+src.IntN(20)
 		switch trial % 20 {
@@ -91,7 +91,7 @@ func TestRowsAlone(t *testing.T) {
 			q = first(q, 1)
 		}
 		workers := append(opts[:len(opts):len(opts)], WithWorkers(1+src.IntN(4)))
-		got := must(SoftQuantileRows(x, q, workers...))(t)
+		got := Must(SoftQuantileRows(x, q, workers...))(t)
 		dx, dq, db, err := SoftQuantileRowsVJP(x, q, z, workers...)
 		if err != nil {
 			t.Fatal(err)
@@ -99,9 +99,9 @@ func TestRowsAlone(t *testing.T) {
 		sum := make([]float64, m)
 		for i := range d {
 			levels, own := q.Row(min(i, q.Rows-1)), dq.Row(min(i, q.Rows-1))
-			want := must(SoftQuantile(x.Row(i), levels, opts...))(t)
-			tr := must(Solve(x.Row(i), append(opts[:len(opts):len(opts)], WithLevels(m))...))(t)
-			g := must(tr.QuantileVJP(levels, z.Row(i)))(t)
+			want := Must(SoftQuantile(x.Row(i), levels, opts...))(t)
+			tr := Must(Solve(x.Row(i), append(opts[:len(opts):len(opts)], WithLevels(m))...))(t)
+			g := Must(tr.QuantileVJP(levels, z.Row(i)))(t)
 			ofQ := g.Q
 			if q.Rows < d {
 				kernel.Accumulate(sum, []float64{1}, g.Q)
@@ -130,7 +130,7 @@ func TestRowsAlone(t *testing.T) {
 func TestFlushedColumns(t *testing.T) {
 	Slow(t)
 	src := random.Split(44, 0)
-	flushed, problems := 0, draws(1000, 30, 30)
+	flushed, problems := 0, Draws(1000, 30, 30)
 	for range problems {
 		n, m := 1+src.IntN(60), 2+src.IntN(20)
 		b, q, x, z := make([]float64, m), make([]float64, m), make([]float64, n), make([]float64, n)
@@ -143,8 +143,8 @@ func TestFlushedColumns(t *testing.T) {
 			x[i], z[i] = normal(&src), normal(&src)
 			scale += math.Abs(z[i])
 		}
-		tr := must(Solve(x, WithTargetWeights(b), WithEpsilon(math.Pow(10, -4*src.Float64()))))(t)
-		g := must(tr.QuantileVJP(q, z))(t)
+		tr := Must(Solve(x, WithTargetWeights(b), WithEpsilon(math.Pow(10, -4*src.Float64()))))(t)
+		g := Must(tr.QuantileVJP(q, z))(t)
 		want, mass := make([]float64, m), make([]float64, m)
 		r := tr.row()
 		r.EachSample(func(i int, plan []float64) {
@@ -158,7 +158,7 @@ func TestFlushedColumns(t *testing.T) {
 			flushed++
 		}
 		closeTo(t, "∂q", g.Q, want, 1e-12*scale)
-		forward := must(tr.QuantileJVP(q, Gradient{X: z, A: z, B: b, Y: q, Epsilon: 1}))(t)
+		forward := Must(tr.QuantileJVP(q, Gradient{X: z, A: z, B: b, Y: q, Epsilon: 1}))(t)
 		for _, v := range [][]float64{g.X, g.A, g.B, g.Y, forward} {
 			for _, w := range v {
 				if w-w != 0 {

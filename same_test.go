@@ -64,21 +64,21 @@ func TestSame(t *testing.T) {
 			x := holders[holder]
 			if x == nil {
 				path := filepath.Join(t.TempDir(), holder)
-				file := must(os.Create(path))(t)
-				ok(t, table.Write(file, path, "", nil, nil, f.X))
-				ok(t, file.Close())
-				rows := must(rowfile.Open(path, rowfile.Options{}))(t)
+				file := Must(os.Create(path))(t)
+				OK(t, table.Write(file, path, "", nil, nil, f.X))
+				OK(t, file.Close())
+				rows := Must(rowfile.Open(path, rowfile.Options{}))(t)
 				defer rows.Close()
 				x = rows.Rows
 			}
-			f.Check(t, holder, must(Fit(t.Context(), f.Method, x, f.Rank, options...))(t))
+			f.Check(t, holder, Must(Fit(t.Context(), f.Method, x, f.Rank, options...))(t))
 		}
 		for i, shards := range []int{2, 8, 3, 1} {
 			if !Long && i != a%4 {
 				continue
 			}
-			x := holders[map[bool]string{true: "sparse", false: "in full"}[shards%2 == 0]]
-			f.Check(t, fmt.Sprintf("%d shards", shards), must(overShards(t.Context(), f, x, shards))(t))
+			x := holders[either(shards%2 == 0, "sparse", "in full")]
+			f.Check(t, fmt.Sprintf("%d shards", shards), Must(overShards(t.Context(), f, x, shards))(t))
 		}
 	}
 }

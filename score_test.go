@@ -20,8 +20,8 @@ func TestScoreUnseen(t *testing.T) {
 	seen := columnsOf(x, func(j int) bool { return j%4 != 3 })
 	unseen := columnsOf(x, func(j int) bool { return j%4 == 3 })
 	for method := range MethodQMFQ {
-		m := must(Fit(t.Context(), method, seen, 5, WithEpochs(some([]int{40, 10}, 1)[0])))(t)
-		loss, score := must(m.Loss(seen))(t), must(m.Score(t.Context(), unseen))(t)
+		m := Must(Fit(t.Context(), method, seen, 5, WithEpochs(some([]int{40, 10}, 1)[0])))(t)
+		loss, score := Must(m.Loss(seen))(t), Must(m.Score(t.Context(), unseen))(t)
 		if !(score <= 2*loss) {
 			t.Errorf("%v: score %v of unseen columns, loss %v of seen ones", method, score, loss)
 		}
@@ -35,10 +35,10 @@ func TestScoresCost(t *testing.T) {
 	x := first(toy(0), 20)
 	fresh := &countedRows{Rows: columnsOf(x, func(j int) bool { return j < 50 })}
 	for _, method := range []Method{MethodNMF, MethodQMF, MethodBQMF} {
-		m := must(Fit(t.Context(), method, x, 4, WithEpochs(2), WithWorkers(1)))(t)
+		m := Must(Fit(t.Context(), method, x, 4, WithEpochs(2), WithWorkers(1)))(t)
 		calls := []func(){
-			func() { must(m.Score(t.Context(), fresh))(t) },
-			func() { must(m.Scores(t.Context(), fresh))(t) },
+			func() { Must(m.Score(t.Context(), fresh))(t) },
+			func() { Must(m.Scores(t.Context(), fresh))(t) },
 		}
 		least, reads := [2]time.Duration{math.MaxInt64, math.MaxInt64}, [2]int{}
 		for turn := 0; turn < 9 && (turn < 3 || 2*least[1] > 3*least[0]); turn++ { // other work takes time

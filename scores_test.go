@@ -30,15 +30,15 @@ func TestPredictWorkers(t *testing.T) {
 	_, models := smallModels(t)
 	x := newTable(13)
 	for method, m := range models {
-		want := must(m.Predict(t.Context(), x))(t)
+		want := Must(m.Predict(t.Context(), x))(t)
 		for workers := range 3 {
-			again := must(UnmarshalModel(file(t, m), WithWorkers(workers)))(t)
-			if got := must(again.Predict(t.Context(), x))(t); !slices.Equal(got.Data, want.Data) {
+			again := Must(UnmarshalModel(FileOf(t, m), WithWorkers(workers)))(t)
+			if got := Must(again.Predict(t.Context(), x))(t); !slices.Equal(got.Data, want.Data) {
 				t.Errorf("%v by %d workers: other numbers", method, workers)
 			}
 		}
 	}
-	if err := errorOf(UnmarshalModel(nil, WithEpsilon(1))); !typed(err) {
+	if err := ErrorOf(UnmarshalModel(nil, WithEpsilon(1))); !typed(err) {
 		t.Errorf("an option that UnmarshalModel has no use for: %v", err)
 	}
 }
@@ -50,8 +50,8 @@ func TestPredictErrors(t *testing.T) {
 	ended, stop := context.WithCancel(context.Background())
 	stop()
 	for method, m := range models {
-		for _, err := range []error{errorOf(m.Scores(ended, newTable(40))),
-			errorOf(m.Predict(ended, newTable(40)))} {
+		for _, err := range []error{ErrorOf(m.Scores(ended, newTable(40))),
+			ErrorOf(m.Predict(ended, newTable(40)))} {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("%v after the end of its context: %v", method, err)
 			}
@@ -79,7 +79,7 @@ func TestPredictIntervals(t *testing.T) {
 		}
 	}
 	train := Mat{Rows: d, Cols: seen, Stride: n, Data: x.Data}
-	m := must(FitBQMF(t.Context(), train, 6))(t)
+	m := Must(FitBQMF(t.Context(), train, 6))(t)
 	fresh := Mat{Rows: d, Cols: n - seen, Stride: n, Data: x.Data[seen:]}.Clone()
 	truth := fresh.Clone()
 	for i := range fresh.Rows {

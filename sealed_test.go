@@ -23,7 +23,7 @@ func smallModels(t *testing.T) (x Mat, models map[Method]Model) {
 	}
 	models = map[Method]Model{}
 	for method := range MethodBQMF + 1 {
-		models[method] = must(Fit(t.Context(), method, x, 2, WithEpochs(3)))(t)
+		models[method] = Must(Fit(t.Context(), method, x, 2, WithEpochs(3)))(t)
 	}
 	return x, models
 }
@@ -40,11 +40,11 @@ func typed(err error) bool {
 // answer: with no error, or with a result that is not empty.
 func answers(ctx context.Context, t *testing.T, m Model, x Mat) (answered []string) {
 	t.Helper()
-	errs := map[string]error{"Loss": errorOf(m.Loss(x)), "Score": errorOf(m.Score(ctx, x)),
-		"Transform": errorOf(m.Transform(ctx, x)), "Scores": errorOf(m.Scores(ctx, x)),
-		"Predict": errorOf(m.Predict(ctx, x)), "Goodness": errorOf(m.Goodness(x)),
-		"TopFeatures": errorOf(m.TopFeatures(x, 2)), "MarshalBinary": errorOf(m.MarshalBinary()),
-		"MarshalText": errorOf(m.MarshalText())}
+	errs := map[string]error{"Loss": ErrorOf(m.Loss(x)), "Score": ErrorOf(m.Score(ctx, x)),
+		"Transform": ErrorOf(m.Transform(ctx, x)), "Scores": ErrorOf(m.Scores(ctx, x)),
+		"Predict": ErrorOf(m.Predict(ctx, x)), "Goodness": ErrorOf(m.Goodness(x)),
+		"TopFeatures": ErrorOf(m.TopFeatures(x, 2)), "MarshalBinary": ErrorOf(m.MarshalBinary()),
+		"MarshalText": ErrorOf(m.MarshalText())}
 	results := map[string]Mat{"Reconstruct": m.Reconstruct()}
 	if m, is := m.(*BQMF); is {
 		results["low end"], results["high end"], errs["Interval"] = m.Interval(0.5)
@@ -75,7 +75,7 @@ func TestChangedFieldsAnswer(t *testing.T) {
 		if got := answers(t.Context(), t, m, x); len(got) < 8 {
 			t.Errorf("%v: as fitted, only %v answer", method, got)
 		}
-		data := must(m.MarshalBinary())(t)
+		data := FileOf(t, m)
 		for _, name := range []string{"U", "V", "Quantiles", "Weights"} {
 			f := reflect.ValueOf(m).Elem().FieldByName(name)
 			if !f.IsValid() {
@@ -90,7 +90,7 @@ func TestChangedFieldsAnswer(t *testing.T) {
 			for what, change := range map[string]Mat{"another number": other, "another size": wide,
 				"too little data": short, "no stride": {Rows: was.Rows, Cols: was.Cols, Data: was.Data},
 				"nothing": {}, "negative": {Rows: -1, Cols: 2, Stride: 2}} {
-				changed := must(UnmarshalModel(data))(t)
+				changed := Must(UnmarshalModel(data))(t)
 				reflect.ValueOf(changed).Elem().FieldByName(name).Set(reflect.ValueOf(change))
 				if got := answers(t.Context(), t, changed, x); len(got) > 0 {
 					t.Errorf("%v: %s with %s: %v answer", method, name, what, got)
@@ -110,7 +110,7 @@ func TestModelByHand(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("by hand: loss %v, %v, as fitted %v", got, err, want)
 	}
-	data := must(m.MarshalBinary())(t)
+	data := FileOf(t, &m)
 	if read, err := UnmarshalModel(data); err != nil {
 		t.Error(err)
 	} else if got, err = read.Loss(x); got != want {
@@ -127,7 +127,7 @@ func TestModelByHand(t *testing.T) {
 		}
 	}
 	for _, l := range []Loss{0, KL} {
-		m := must(FitNMF(t.Context(), x, 2, WithEpochs(3),
+		m := Must(FitNMF(t.Context(), x, 2, WithEpochs(3),
 			WithLoss(Frobenius), WithLoss(l)))(t)
 		if got, _ := m.Loss(x); got != want {
 			t.Errorf("WithLoss(%v) after Frobenius: %v, want %v", l, got, want)
@@ -158,12 +158,12 @@ func TestModelsAsTexts(t *testing.T) {
 		MethodBQMF: func() Model { return new(BQMF) },
 	}
 	for method, m := range models {
-		coded := must(json.Marshal(map[string]any{"model": m}))(t)
+		coded := Must(json.Marshal(map[string]any{"model": m}))(t)
 		file, _ := m.MarshalBinary()
 		for other, fresh := range into {
 			one := fresh()
 			var raw map[string]json.RawMessage
-			ok(t, json.Unmarshal(coded, &raw))
+			OK(t, json.Unmarshal(coded, &raw))
 			err := json.Unmarshal(raw["model"], one)
 			var bad *FormatError
 			if other != method {
@@ -200,10 +200,10 @@ func TestZeroValues(t *testing.T) {
 		t.Error("the zero Transport has results")
 	}
 	f, c := new(Map), new(Curve)
-	errs := []error{errorOf(f.Invert(0)), errorOf(c.Invert(0))}
+	errs := []error{ErrorOf(f.Invert(0)), ErrorOf(c.Invert(0))}
 	for _, q := range [][]float64{nil, {1, 2}} {
-		errs = append(errs, errorOf(tr.RankVJP(q)), errorOf(tr.SortVJP(q)), errorOf(tr.Quantile(q)),
-			errorOf(tr.Map(q)), errorOf(tr.QuantileVJP(q, q)), errorOf(tr.QuantileJVP(q, Gradient{})))
+		errs = append(errs, ErrorOf(tr.RankVJP(q)), ErrorOf(tr.SortVJP(q)), ErrorOf(tr.Quantile(q)),
+			ErrorOf(tr.Map(q)), ErrorOf(tr.QuantileVJP(q, q)), ErrorOf(tr.QuantileJVP(q, Gradient{})))
 	}
 	for i, err := range errs {
 		if !typed(err) {
@@ -235,8 +235,8 @@ func TestZeroValues(t *testing.T) {
 		}
 	}
 	b, q, two := new(BQMF), new(QMF), new(QMFQ)
-	for i, err := range []error{errorOf(b.Map(0)), errorOf(q.Map(0)), errorOf(two.Inflate(0)),
-		errorOf(two.Deflate(0)), errorOf(two.Normalize(NewMat(2, 3)))} {
+	for i, err := range []error{ErrorOf(b.Map(0)), ErrorOf(q.Map(0)), ErrorOf(two.Inflate(0)),
+		ErrorOf(two.Deflate(0)), ErrorOf(two.Normalize(NewMat(2, 3)))} {
 		if !typed(err) {
 			t.Errorf("map %d of a zero model: %v", i, err)
 		}

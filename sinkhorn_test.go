@@ -47,13 +47,13 @@ func randomProblem(r *random.Source) (x, b []float64, eps float64) {
 // TestRandomProblems: all converge, in the number of passes that is stated, and
 // nothing is NaN.
 func TestRandomProblems(t *testing.T) {
-	problems := draws(100000, 4000, 2000)
+	problems := Draws(100000, 4000, 2000)
 	src := random.Split(3, 0)
 	var passes []int
 	sum, failed := 0, 0
 	for p := range problems {
 		x, b, eps := randomProblem(&src)
-		tr := must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone)))(t)
+		tr := Must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone)))(t)
 		if !tr.Converged {
 			failed++
 			if failed < 10 {
@@ -89,7 +89,7 @@ func TestMaxIterations(t *testing.T) {
 			eps = 1e-6
 		}
 		most := 1 + p%25
-		tr := must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone),
+		tr := Must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone),
 			WithMaxIterations(most)))(t)
 		if tr.Iterations > most {
 			t.Fatalf("problem %d: %d passes of %d", p, tr.Iterations, most)
@@ -105,16 +105,16 @@ func TestMaxIterations(t *testing.T) {
 // TestSmallEpsilon goes down to 1e-8: what does not converge must say so, and
 // what says that it converged must have its marginals.
 func TestSmallEpsilon(t *testing.T) {
-	problems := draws(4000, 400, 200)
+	problems := Draws(4000, 400, 200)
 	src := random.Split(4, 0)
 	for _, eps := range []float64{1e-5, 1e-6, 1e-7, 1e-8} {
 		failed, passes := 0, 0
 		for p := range problems {
 			x, b, _ := randomProblem(&src)
-			tr := must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone)))(t)
+			tr := Must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone)))(t)
 			passes += tr.Iterations
 			plan := tr.Plan()
-			rel, sum := 0.0, total(b)
+			rel, sum := 0.0, Total(b)
 			for j := range b {
 				c := 0.0
 				for i := range x {
@@ -161,7 +161,7 @@ func TestHardest(t *testing.T) {
 	} {
 		src := c.state
 		x, b, eps := randomProblem(&src)
-		tr := must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone)))(t)
+		tr := Must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone)))(t)
 		t.Logf("%s: %d passes to %.1e", name, tr.Iterations, tr.MarginalError)
 		if !tr.Converged || tr.Iterations > c.most {
 			t.Errorf("%s: converged %v, %d passes, want at most %d", name, tr.Converged, tr.Iterations,
@@ -183,8 +183,8 @@ func TestSolveLongRow(t *testing.T) {
 		q[j] = float64(j*j) + 1
 	}
 	for _, eps := range []float64{1, 0.1, 0.01} {
-		s := must(Solve(x, WithLevels(m), WithEpsilon(eps), WithSquash(SquashNone)))(t)
-		fit := must(s.Quantile(q))(t)
+		s := Must(Solve(x, WithLevels(m), WithEpsilon(eps), WithSquash(SquashNone)))(t)
+		fit := Must(s.Quantile(q))(t)
 		var columns [m]float64
 		for i, v := range x {
 			sum, mean := 0.0, 0.0

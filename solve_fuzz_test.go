@@ -170,7 +170,7 @@ func FuzzSolve(f *testing.F) {
 
 // TestSolveAnything is what FuzzSolve does, for bytes that are drawn.
 func TestSolveAnything(t *testing.T) {
-	problems := draws(40000, 4000, 1500)
+	problems := Draws(40000, 4000, 1500)
 	r := random.Split(31, 0)
 	solved := 0
 	for range problems {

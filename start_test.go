@@ -72,11 +72,11 @@ func TestStartScores(t *testing.T) {
 			}
 		}
 	}
-	q := must(FitQMF(ctx, x, k, WithStart(StartScores), WithShrinkage(0), WithMissingValues(),
+	q := Must(FitQMF(ctx, x, k, WithStart(StartScores), WithShrinkage(0), WithMissingValues(),
 		WithEpochs(0)))(t)
-	want := must(FitNMF(ctx, scores, k, WithMissingValues(), WithEpochs(20)))(t)
+	want := Must(FitNMF(ctx, scores, k, WithMissingValues(), WithEpochs(20)))(t)
 	for _, m := range []Mat{want.U, want.V} {
-		low := 1e-3 * mean(m.Data)
+		low := 1e-3 * Mean(m.Data)
 		for i := range m.Data {
 			m.Data[i] = max(m.Data[i], low)
 		}
@@ -99,10 +99,10 @@ func TestUniformInit(t *testing.T) {
 	}
 	for _, method := range []Method{MethodQMF, MethodQMFQ} {
 		fit := func(o ...FitOption) Model {
-			return must(Fit(t.Context(), method, x, k,
+			return Must(Fit(t.Context(), method, x, k,
 				append(o, WithEpochs(4), WithStart(StartUniform))...))(t)
 		}
-		saved := func(m Model) string { return string(marshalled(t, m)) }
+		saved := func(m Model) string { return string(FileOf(t, m)) }
 		drawn := saved(fit(WithSeed(7)))
 		if saved(fit(WithSeed(7), WithInit(u, v))) != drawn {
 			t.Errorf("%v: from the factors that it draws the fit is another", method)
@@ -138,7 +138,7 @@ func TestChoiceByPrediction(t *testing.T) {
 				x.Row(0)[j] = 1000 * v * elem.Exp(3*normal(&src))
 			}
 		}
-		visible := must(newCells(x, &c.settings))(t)
+		visible := Must(newCells(x, &c.settings))(t)
 		p := pool.New(1, 1)
 		t.Cleanup(p.Close)
 		f := newQMFFit(visible, 3, &c.settings,
@@ -149,13 +149,13 @@ func TestChoiceByPrediction(t *testing.T) {
 			rowsBefore, rowsAfter []float64
 		}
 		alone := func(s Start, lambda, line float64) made {
-			all := must(f.newTrials())(t)
+			all := Must(f.newTrials())(t)
 			m := made{prospect: prospect{start: s, lambda: lambda, line: line}}
 			trial := all.fit(m.prospect, f.progress.Within(0, 1))
-			must(trial.begun())(t)
+			Must(trial.begun())(t)
 			m.before, m.rowsBefore = trial.meanHeld(), slices.Clone(trial.rowHeld)
 			for e := range trialEpochs {
-				must(trial.Epoch(e))(t)
+				Must(trial.Epoch(e))(t)
 			}
 			trial.run(evaluateRows, trial.d)
 			m.after, m.rowsAfter = trial.meanHeld(), trial.rowHeld
@@ -208,7 +208,7 @@ func TestChoiceByPrediction(t *testing.T) {
 		if want.rests {
 			rested++
 		}
-		ok(t, f.choose())
+		OK(t, f.choose())
 		if got := (prospect{f.origin, f.lambda, f.line, f.rests}); got != want {
 			t.Errorf("seed %d: took %+v, the trials say %+v", seed, got, want)
 		}
@@ -243,15 +243,15 @@ func TestStartEndedByHiddenCells(t *testing.T) {
 	} {
 		c := qmfDefaults()
 		c.start = StartNMF
-		visible := must(newCells(of.x, &c.settings))(t)
+		visible := Must(newCells(of.x, &c.settings))(t)
 		p := pool.New(1, 1)
 		t.Cleanup(p.Close)
 		f := newQMFFit(visible, of.k, &c.settings,
 			fit.Run{Pool: p, Seed: 1, Progress: fit.Silent(t.Context())})
-		ok(t, f.choose())
+		OK(t, f.choose())
 		all, _ := f.newTrials()
 		trial := all.fit(prospect{start: StartNMF}, f.progress.Within(0, 1))
-		ok(t, trial.startFactors())
+		OK(t, trial.startFactors())
 		c.shrinkage, c.line = 0, 0.5
 		told := newQMFFit(visible, of.k, &c.settings, fit.Run{Pool: p, Seed: 1, Progress: f.progress})
 		if err := told.choose(); err != nil || told.startShare != f.startShare {
@@ -264,7 +264,7 @@ func TestStartEndedByHiddenCells(t *testing.T) {
 		held := func(share float64) float64 {
 			f := all.fit(prospect{start: StartNMF}, f.progress.Within(0, 1))
 			f.startShare = share
-			ok(t, f.startFactors())
+			OK(t, f.startFactors())
 			sum, w, room := 0.0, make([]float64, f.np), make([]float64, f.np)
 			for i := range f.d {
 				f.reconstruct(w, i)
@@ -318,11 +318,11 @@ func TestChoice(t *testing.T) {
 			func(m *QMF) bool { return m.Start == StartScores && m.Shrinkage == 0 }},
 		{"noise", noisy, k, func(m *QMF) bool { return m.Shrinkage > 0 && len(m.History) == 1 }},
 	} {
-		m := must(FitQMF(ctx, c.x, c.k))(t)
+		m := Must(FitQMF(ctx, c.x, c.k))(t)
 		if !c.want(m) {
 			t.Errorf("%s: took %v and %v", c.name, m.Start, m.Shrinkage)
 		}
-		told := must(FitQMF(ctx, c.x, c.k, WithStart(m.Start), WithShrinkage(m.Shrinkage),
+		told := Must(FitQMF(ctx, c.x, c.k, WithStart(m.Start), WithShrinkage(m.Shrinkage),
 			WithLine(m.Line), WithEpochs(len(m.History)-1)))(t)
 		a, _ := m.MarshalBinary()
 		b, _ := told.MarshalBinary()
@@ -345,7 +345,7 @@ func TestChoice(t *testing.T) {
 // TestChoiceOfNothing: where there are too few cells to hide a tenth of them, a fit starts from scores with
 // free maps, and says so.
 func TestChoiceOfNothing(t *testing.T) {
-	x := must(MatOf([]float64{1, 2}, []float64{3, 5}))(t)
+	x := Must(MatOf([]float64{1, 2}, []float64{3, 5}))(t)
 	for want, opts := range map[Start][]FitOption{StartScores: nil, StartNMF: {WithStart(StartNMF)},
 		StartUniform: {WithStart(StartUniform)}} {
 		if m, err := FitQMF(context.Background(), x, 1, append(opts, WithEpochs(1))...); err != nil ||
@@ -373,24 +373,24 @@ func TestTwins(t *testing.T) {
 	}{{x, KL}, {x, Beta(1.5)}, {signed, Frobenius}} {
 		c := qmfDefaults()
 		c.loss, c.validation, c.seed = divergence.Loss(of.loss), 0.1, 4
-		visible := must(newCells(of.x, &c.settings))(t)
+		visible := Must(newCells(of.x, &c.settings))(t)
 		visible.SetUnits(true)
 		p := pool.New(2, visible.D)
 		progress := fit.Silent(context.Background())
 		begun := func(lambda float64) *qmfFit {
 			f := newQMFFit(visible, 3, &c.settings, fit.Run{Pool: p, Seed: 9, Progress: progress})
 			f.origin, f.lambda = StartNMF, lambda
-			ok(t, f.startFactors())
+			OK(t, f.startFactors())
 			f.beginSteps()
 			return f
 		}
 		var apart, together []*qmfFit
 		for _, lambda := range trialShrinkages {
 			f := begun(lambda)
-			ok(t, f.startMaps(&progress))
+			OK(t, f.startMaps(&progress))
 			apart, together = append(apart, f), append(together, begun(lambda))
 		}
-		ok(t, together[0].startMaps(&progress, together[1].inflation, together[2].inflation))
+		OK(t, together[0].startMaps(&progress, together[1].inflation, together[2].inflation))
 		for i, f := range together {
 			want := apart[i]
 			if !slices.Equal(f.Inc, want.Inc) || !slices.Equal(f.F, want.F) ||
@@ -470,7 +470,7 @@ func TestStartFromSome(t *testing.T) {
 	} {
 		c := qmfDefaults()
 		c.loss, c.missing, c.seed = divergence.Loss(of.loss), true, 4
-		visible := must(newCells(of.x, &c.settings))(t)
+		visible := Must(newCells(of.x, &c.settings))(t)
 		visible.SetUnits(true)
 		p := pool.New(2, visible.D)
 		progress := fit.Silent(context.Background())
@@ -478,7 +478,7 @@ func TestStartFromSome(t *testing.T) {
 			startSamples = some
 			f := newQMFFit(visible, k, &c.settings, fit.Run{Pool: p, Seed: 9, Progress: progress})
 			f.origin = of.origin
-			ok(t, f.startFactors())
+			OK(t, f.startFactors())
 			y, as := f.cells, f.loss
 			if of.origin == StartScores {
 				y, as = f.scored(), divergence.KL
@@ -531,7 +531,7 @@ func TestNMFFromSome(t *testing.T) {
 		}
 	}
 	fit := func(opts ...FitOption) *NMF {
-		m := must(FitNMF(t.Context(), x, k, opts...))(t)
+		m := Must(FitNMF(t.Context(), x, k, opts...))(t)
 		return m
 	}
 	for _, of := range []struct {
@@ -549,8 +549,8 @@ func TestNMFFromSome(t *testing.T) {
 			t.Errorf("%v: a given number of epochs is another", of.opts)
 		}
 	}
-	want := marshalled(t, fit(WithWorkers(1)))
-	if !bytes.Equal(marshalled(t, fit(WithWorkers(3))), want) {
+	want := FileOf(t, fit(WithWorkers(1)))
+	if !bytes.Equal(FileOf(t, fit(WithWorkers(3))), want) {
 		t.Error("three workers make another model")
 	}
 	// of some, and three tenths as many of all
@@ -565,7 +565,7 @@ func TestNMFFromSome(t *testing.T) {
 		if method == MethodQMF {
 			opts = append(opts, WithStart(StartScores), WithShrinkage(0), WithLine(0))
 		}
-		must(Fit(t.Context(), method, x, k, opts...))(t)
+		Must(Fit(t.Context(), method, x, k, opts...))(t)
 		if len(done) != 1+epochs || !slices.IsSorted(done) || done[0] != 0 ||
 			math.Abs(done[epochs]-1) > 1e-12 {
 			t.Errorf("%v: progress %v", method, done)
@@ -635,13 +635,13 @@ func TestTrialSample(t *testing.T) {
 		{"held out", x, 0.3, 100, 10000, 9000, 11000, true, true},
 		{"missing", holes, 0, 100, 3000, 2000, 4000, true, true},
 		{"missing, read by rows, held out", struct{ Rows }{holes}, 0.3, 100, 1500, 1000, 2000, true, true},
-		{"listed", sparseOf[float64](t, listed), 0, 100, 10001, 10100, 10100, true, true},
-		{"listed, rows", sparseOf[float32](t, listed), 0, 100, 100 * 700, 100 * 700, 100 * 700, true, false},
-		{"listed, held out", sparseOf[float64](t, listed), 0.3, 100, 10000, 9000, 11000, true, true},
+		{"listed", SparseOf[float64](t, listed), 0, 100, 10001, 10100, 10100, true, true},
+		{"listed, rows", SparseOf[float32](t, listed), 0, 100, 100 * 700, 100 * 700, 100 * 700, true, false},
+		{"listed, held out", SparseOf[float64](t, listed), 0.3, 100, 10000, 9000, 11000, true, true},
 	} {
 		c := qmfDefaults()
 		c.loss, c.missing, c.validation = divergence.Frobenius, true, of.validation
-		visible := must(newCells(of.x, &c.settings))(t)
+		visible := Must(newCells(of.x, &c.settings))(t)
 		visible.SetUnits(true)
 		var before []float64
 		for seed := range uint64(2) {
@@ -655,7 +655,7 @@ func TestTrialSample(t *testing.T) {
 			}
 			some := NewMat(sampled.Dims())
 			for i := range some.Rows {
-				ok(t, sampled.ReadRow(some.Row(i), i))
+				OK(t, sampled.ReadRow(some.Row(i), i))
 			}
 			if len(rows) != some.Rows || some.Rows > of.rows || of.fewRows != (some.Rows < x.Rows) ||
 				of.fewCols != (some.Cols < x.Cols) {
@@ -766,8 +766,8 @@ func TestScoresOfRows(t *testing.T) {
 	few, placed := fewScores, rowsPlaced
 	defer func() { fewScores, rowsPlaced = few, placed }()
 	rowsPlaced = 128 // of 200
-	clean, _ := bent(200, 60, 2, 0.1, 3)
-	other, _ := bent(200, 60, 2, 0.1, 4)
+	clean, _ := Bent(200, 60, 2, 0.1, 3)
+	other, _ := Bent(200, 60, 2, 0.1, 4)
 	samples, cells, src := make([]float64, clean.Cols), NewMat(200, 60), rand.New(rand.NewPCG(1, 2))
 	for j := range samples {
 		samples[j] = 1
@@ -806,14 +806,14 @@ func TestScoresOfRows(t *testing.T) {
 			WithMissingValues())
 		of := func(cells, workers int) *QMF {
 			fewScores = cells
-			return must(FitQMF(t.Context(), x, 2, append(opts, WithWorkers(workers))...))(t)
+			return Must(FitQMF(t.Context(), x, 2, append(opts, WithWorkers(workers))...))(t)
 		}
 		all, some := of(1<<18, 2), of(100*60, 1)
 		t.Logf("%s: loss %v from some rows, %v from all", c.name, some.History[0], all.History[0])
 		if some.History[0] == all.History[0] || some.History[0] > 1.4*all.History[0] {
 			t.Errorf("%s: loss %v from some rows, %v from all", c.name, some.History[0], all.History[0])
 		}
-		if !bytes.Equal(must(some.MarshalBinary())(t), must(of(100*60, 7).MarshalBinary())(t)) {
+		if !bytes.Equal(FileOf(t, some), Must(of(100*60, 7).MarshalBinary())(t)) {
 			t.Errorf("%s: seven workers have other bits than one", c.name)
 		}
 		f := fitOf(t, x, 2, func(of *config) {
@@ -821,7 +821,7 @@ func TestScoresOfRows(t *testing.T) {
 				o.setting().check(of)
 			}
 		})
-		ok(t, f.startFactors())
+		OK(t, f.startFactors())
 		worst := 0.0
 		y, w, room := f.scored(), make([]float64, f.np), make([]float64, x.Cols)
 		for i := 1; i < x.Rows; i += 2 { // the rows that are placed
@@ -845,7 +845,7 @@ func TestScoresOfRows(t *testing.T) {
 	}
 	fewScores, rowsPlaced = few, placed
 	told := func(start Start) int64 {
-		return must(MemoryOf(MethodQMF, 20000, 1000, 10, WithStart(start), WithWorkers(2)))(t).Fit
+		return Must(MemoryOf(MethodQMF, 20000, 1000, 10, WithStart(start), WithWorkers(2)))(t).Fit
 	}
 	if scores, own := told(StartScores), told(StartNMF); scores > own+16<<20 {
 		t.Errorf("scores take %d bytes, the NMF of x %d", scores, own)

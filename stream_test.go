@@ -25,12 +25,12 @@ func TestStream(t *testing.T) {
 	for method, epochs := range map[Method]int{
 		MethodNMF: 20, MethodQMF: 20, MethodQMFQ: 60, MethodBQMF: 12,
 	} {
-		model := must(Fit(t.Context(), method, part(x, 0, 90), 3, missing, WithEpochs(epochs)))(t)
+		model := Must(Fit(t.Context(), method, part(x, 0, 90), 3, missing, WithEpochs(epochs)))(t)
 		for _, c := range [][2]int{{90, n}, {0, 100}} {
 			days, fresh := part(x, c[0], c[1]), part(x, c[1], n)
-			refit := must(Fit(t.Context(), method, days, 3, missing, WithEpochs(epochs)))(t)
-			on := must(Fit(t.Context(), method, days, 3, missing, WithEpochs(epochs/5), WithModel(model)))(t)
-			want, got := must(refit.Loss(days))(t), must(on.Loss(days))(t)
+			refit := Must(Fit(t.Context(), method, days, 3, missing, WithEpochs(epochs)))(t)
+			on := Must(Fit(t.Context(), method, days, 3, missing, WithEpochs(epochs/5), WithModel(model)))(t)
+			want, got := Must(refit.Loss(days))(t), Must(on.Loss(days))(t)
 			if !(got <= 1.05*want) {
 				t.Errorf("%v, samples %v: %d epochs from the model come to %v, %d from nothing to %v", method,
 					c, epochs/5, got, epochs, want)
@@ -39,7 +39,7 @@ func TestStream(t *testing.T) {
 				continue
 			}
 			model = on
-			theirs, ours := must(refit.Score(t.Context(), fresh))(t), must(on.Score(t.Context(), fresh))(t)
+			theirs, ours := Must(refit.Score(t.Context(), fresh))(t), Must(on.Score(t.Context(), fresh))(t)
 			if method != MethodQMFQ && !(ours <= 1.05*theirs) {
 				t.Errorf("%v, samples %v: new samples score %v, by a fit from nothing %v", method, c, ours,
 					theirs)
@@ -51,7 +51,7 @@ func TestStream(t *testing.T) {
 			moved.Set(0, j, 3*b)
 			moved.Set(1, j, a/3)
 		}
-		was, is := must(model.Score(t.Context(), before))(t), must(model.Score(t.Context(), moved))(t)
+		was, is := Must(model.Score(t.Context(), before))(t), Must(model.Score(t.Context(), moved))(t)
 		if !(is > 1.5*was) {
 			t.Errorf("%v: new samples score %v, and after features have moved %v", method, was, is)
 		}
@@ -65,7 +65,7 @@ func TestStreamOfPatients(t *testing.T) {
 		t.Skip("QUANTMF_LONG is not set: six fits of a whole table")
 	}
 	t.Parallel()
-	f := must(rowfile.Open("testdata/laml-assays.tsv.gz", rowfile.Options{}))(t)
+	f := Must(rowfile.Open("testdata/laml-assays.tsv.gz", rowfile.Options{}))(t)
 	whole, missing := f.Rows.(Mat), WithMissingValues()
 	x := whole.Clone()
 	for to, from := range rand.New(rand.NewPCG(1, 1)).Perm(x.Cols) { // patients stand in groups
@@ -74,10 +74,10 @@ func TestStreamOfPatients(t *testing.T) {
 		}
 	}
 	for _, method := range []Method{MethodNMF, MethodQMF} {
-		first := must(Fit(t.Context(), method, part(x, 0, x.Cols-50), 8, WithEpochs(20), missing))(t)
-		refit := must(Fit(t.Context(), method, x, 8, WithEpochs(20), missing))(t)
-		on := must(Fit(t.Context(), method, x, 8, WithEpochs(4), WithModel(first), missing))(t)
-		if want, got := must(refit.Loss(x))(t), must(on.Loss(x))(t); !(got <= want) {
+		first := Must(Fit(t.Context(), method, part(x, 0, x.Cols-50), 8, WithEpochs(20), missing))(t)
+		refit := Must(Fit(t.Context(), method, x, 8, WithEpochs(20), missing))(t)
+		on := Must(Fit(t.Context(), method, x, 8, WithEpochs(4), WithModel(first), missing))(t)
+		if want, got := Must(refit.Loss(x))(t), Must(on.Loss(x))(t); !(got <= want) {
 			t.Errorf("%v: four epochs from the model come to %v, twenty from nothing to %v", method, got,
 				want)
 		}

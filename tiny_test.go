@@ -33,9 +33,9 @@ func TestLossesInAnyUnit(t *testing.T) {
 		}
 		return y
 	}
-	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
+	for method := range MethodBQMF + 1 {
 		best := func(e int) int {
-			return factors(must(Fit(t.Context(), method, in(e), 3, WithLoss(Frobenius), WithEpochs(8),
+			return factors(Must(Fit(t.Context(), method, in(e), 3, WithLoss(Frobenius), WithEpochs(8),
 				WithValidation(0.1)))(t)).Best
 		}
 		if one, small := best(0), best(-900); small != one {
@@ -50,8 +50,8 @@ func TestLossesInAnyUnit(t *testing.T) {
 		}
 		return p[0].Losses, nil
 	}
-	one := must(losses(0))(t)
-	small := must(losses(-300))(t)
+	one := Must(losses(0))(t)
+	small := Must(losses(-300))(t)
 	for i := range small {
 		small[i] = math.Ldexp(small[i], 600)
 	}

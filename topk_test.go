@@ -15,7 +15,7 @@ import (
 func TestSoftQuantiles(t *testing.T) {
 	x := []float64{9, 1, 5, 3, 7}
 	hard := WithEpsilon(0)
-	got := must(SoftQuantiles(x, []float64{0.5, 0, 1, 0.5, 0.25}, hard))(t)
+	got := Must(SoftQuantiles(x, []float64{0.5, 0, 1, 0.5, 0.25}, hard))(t)
 	// The shares at 0 and 0.25 must not overlap: a sixth of the samples each. That
 	// at 0.25 is from 1/6 to 1/3, of which the first sample ends at 1/5.
 	closeTo(t, "quantiles", got, []float64{5, 1, 9, 5, 0.2*1 + 0.8*3}, 1e-12)
@@ -27,7 +27,7 @@ func TestSoftQuantiles(t *testing.T) {
 	for i := range row {
 		row[i] = normal(&r)
 	}
-	a := must(SoftQuantiles(row, []float64{0.1, 0.5, 0.9}, WithEpsilon(0.001)))(t)
+	a := Must(SoftQuantiles(row, []float64{0.1, 0.5, 0.9}, WithEpsilon(0.001)))(t)
 	b, _ := SoftQuantiles(row, []float64{0.9, 0.1, 0.5}, WithEpsilon(0.001))
 	closeTo(t, "order", b, []float64{a[2], a[0], a[1]}, 0)
 	sorted := slices.Clone(row)
@@ -46,10 +46,10 @@ func TestSoftQuantiles(t *testing.T) {
 
 func TestSoftTopK(t *testing.T) {
 	for k, want := range map[int][]float64{1: {2, 1}, 2: {1, 1, 1}, 3: {1, 1, 1}} {
-		closeTo(t, "weights of the "+itoa(k)+" largest of 3", must(TopKWeights(3, k))(t), want, 0)
+		closeTo(t, "weights of the "+itoa(k)+" largest of 3", Must(TopKWeights(3, k))(t), want, 0)
 	}
 	x := []float64{3, 8, 1, 9, 4}
-	got := must(SoftTopK(x, 2, WithEpsilon(0)))(t)
+	got := Must(SoftTopK(x, 2, WithEpsilon(0)))(t)
 	closeTo(t, "top 2", got, []float64{9, 8}, 1e-12)
 	all, _ := SoftTopK(x, 5, WithEpsilon(0))
 	closeTo(t, "all", all, []float64{9, 8, 4, 3, 1}, 1e-12)
@@ -58,7 +58,7 @@ func TestSoftTopK(t *testing.T) {
 		t.Errorf("not falling: %v", soft)
 	}
 	mask, _ := SoftQuantile(x, []float64{0, 1}, WithTargetWeights([]float64{3, 2}))
-	if s := total(mask); math.Abs(s-2) > 1e-8 {
+	if s := Total(mask); math.Abs(s-2) > 1e-8 {
 		t.Errorf("the mask sums to %v", s)
 	}
 }
@@ -88,15 +88,15 @@ func TestQuantileWeightsSum(t *testing.T) {
 		}
 		closeTo(t, "weights", b, c.want, 1e-15)
 		for i, j := range at {
-			if l := min(max(c.levels[i], b[j]/2), 1-b[j]/2); math.Abs(total(b[:j])+b[j]/2-l) > 1e-6*c.width &&
+			if l := min(max(c.levels[i], b[j]/2), 1-b[j]/2); math.Abs(Total(b[:j])+b[j]/2-l) > 1e-6*c.width &&
 				len(b) > 2 {
 				t.Errorf("levels %v, width %v: level %v is at %v", c.levels, c.width, c.levels[i],
-					total(b[:j])+b[j]/2)
+					Total(b[:j])+b[j]/2)
 			}
 		}
 	}
 	// The median of four is that of the usual rule, also where it is asked for twice.
-	s := must(SoftQuantiles([]float64{4, 1, 3, 2}, []float64{0.5, 0.5 + 1e-15}, WithEpsilon(0)))(t)
+	s := Must(SoftQuantiles([]float64{4, 1, 3, 2}, []float64{0.5, 0.5 + 1e-15}, WithEpsilon(0)))(t)
 	closeTo(t, "medians", s, []float64{2.5, 2.5}, 1e-12)
 }
 
@@ -148,11 +148,11 @@ func TestQuantileWeights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(total(b)-1) > 1e-12 || slices.Min(b) <= 0 || len(b) > 2*len(centers)+1 {
+		if math.Abs(Total(b)-1) > 1e-12 || slices.Min(b) <= 0 || len(b) > 2*len(centers)+1 {
 			t.Errorf("%v, %v: weights %v", levels, asked, b)
 		}
 		for i, l := range levels {
-			if start, width := total(b[:at[i]]), b[at[i]]; math.Abs(width-low) > 1e-9 ||
+			if start, width := Total(b[:at[i]]), b[at[i]]; math.Abs(width-low) > 1e-9 ||
 				math.Abs(start-from(l, low)) > 1e-9 {
 				t.Errorf("%v, %v: the share at %v is from %v of width %v, want from %v of width %v", levels,
 					asked, l, start, width, from(l, low), low)

@@ -25,8 +25,8 @@ func TestTransformOptimal(t *testing.T) {
 			if testing.Short() && k == 15 {
 				continue
 			}
-			m := must(FitNMF(context.Background(), x, k, WithEpochs(30)))(t)
-			v := must(m.Transform(context.Background(), x))(t)
+			m := Must(FitNMF(context.Background(), x, k, WithEpochs(30)))(t)
+			v := Must(m.Transform(context.Background(), x))(t)
 			worst := 0.0
 			for j := range x.Cols {
 				loss, total, gv, least := 0.0, 0.0, 0.0, 0.0
@@ -98,14 +98,14 @@ func TestTransformFromProjection(t *testing.T) {
 		}
 		for j := range columns {
 			for l := range v {
-				v[l] = math.Exp(1.5*normal(&r)) * mean(q.V.Row(l))
+				v[l] = math.Exp(1.5*normal(&r)) * Mean(q.V.Row(l))
 			}
 			for i := range d {
 				fresh.Set(i, j, inflated(v, i))
 			}
 		}
-		got := must(q.Transform(ctx, fresh))(t)
-		y := must(q.Normalize(fresh))(t)
+		got := Must(q.Transform(ctx, fresh))(t)
+		y := Must(q.Normalize(fresh))(t)
 		for j := range columns {
 			loss := func(v []float64) float64 {
 				sum := 0.0
@@ -119,7 +119,7 @@ func TestTransformFromProjection(t *testing.T) {
 				placed[l], projected[l] = got.At(l, j), 1
 			}
 			num, den := make([]float64, c.k), make([]float64, c.k)
-			for range draws(3000, 1000, 1000) {
+			for range Draws(3000, 1000, 1000) {
 				clear(num)
 				clear(den)
 				for i := range d {
@@ -175,7 +175,7 @@ func TestTransformAtItsLeast(t *testing.T) {
 		}
 		v, own := make([]float64, c.k), NewMat(d, 1)
 		for l := range v {
-			v[l] = mean(q.V.Row(l))
+			v[l] = Mean(q.V.Row(l))
 		}
 		for i := range d {
 			own.Set(i, 0, fit(i, v))
@@ -187,7 +187,7 @@ func TestTransformAtItsLeast(t *testing.T) {
 			continue
 		}
 		x := columnsOf(first(toy(1), d), func(j int) bool { return j >= 40 && j < 40+columns })
-		placed := must(q.Transform(ctx, x))(t)
+		placed := Must(q.Transform(ctx, x))(t)
 		for j := range columns {
 			for l := range v {
 				v[l] = placed.At(l, j)
@@ -227,8 +227,8 @@ func TestTransformSearch(t *testing.T) {
 		k    int
 		eps  float64
 	}{{"toy", first(toy(1), 30), 4, 0.02}}
-	if long {
-		wide, _ := bent(60, 60, 4, 0, 9)
+	if Long {
+		wide, _ := Bent(60, 60, 4, 0, 9)
 		some = append(some, []struct {
 			name string
 			x    Mat
@@ -239,9 +239,9 @@ func TestTransformSearch(t *testing.T) {
 			{"steep", first(toy(3), 60), 6, 0.004}}...)
 	}
 	for _, c := range some {
-		q := must(FitQMF(ctx, columnsOf(c.x, func(j int) bool { return j%2 == 0 }), c.k,
+		q := Must(FitQMF(ctx, columnsOf(c.x, func(j int) bool { return j%2 == 0 }), c.k,
 			WithEpsilon(c.eps)))(t)
-		placed := must(q.Transform(ctx, c.x))(t)
+		placed := Must(q.Transform(ctx, c.x))(t)
 		p, v := newPlainSearch(t, q), make([]float64, c.k)
 		better := 0
 		for j := 0; j < c.x.Cols; j += 3 {
@@ -251,7 +251,7 @@ func TestTransformSearch(t *testing.T) {
 				v[l] = math.Log(placed.At(l, j))
 			}
 			got, want := p.loss(x, v), p.search(x)
-			if !(got <= want*(1+1e-6)+1e-12*total(x)) {
+			if !(got <= want*(1+1e-6)+1e-12*Total(x)) {
 				t.Errorf("%s, sample %d: placed at a loss of %v, a plain search finds %v", c.name, j, got,
 					want)
 			}
@@ -274,7 +274,7 @@ type plainSearch struct {
 func newPlainSearch(t *testing.T, q *QMF) *plainSearch {
 	p := &plainSearch{q: q, fitted: q.Reconstruct()}
 	for i := range q.U.Rows {
-		f := must(q.Map(i))(t)
+		f := Must(q.Map(i))(t)
 		p.maps = append(p.maps, f)
 	}
 	for c := range q.V.Rows {
@@ -395,7 +395,7 @@ func (p *plainSearch) search(x []float64) float64 {
 		}
 		return z
 	}
-	starts := [][]float64{start(func(c int) float64 { return mean(v.Row(c)) })}
+	starts := [][]float64{start(func(c int) float64 { return Mean(v.Row(c)) })}
 	near, order := make([]float64, v.Cols), make([]int, v.Cols)
 	for j := range near {
 		order[j] = j

@@ -17,7 +17,7 @@ func TestUpdatedAsGoodAsARefit(t *testing.T) {
 	Slow(t)
 	t.Parallel()
 	paths := []string{"testdata/laml-exp.tsv.gz"}
-	if long {
+	if Long {
 		paths = append(paths, "../shared/data/tcga-coadread/mirna.tsv.gz",
 			"../shared/data/sotu-wordcounts/counts.tsv.gz")
 	}
@@ -37,7 +37,7 @@ func TestUpdatedAsGoodAsARefit(t *testing.T) {
 					}
 				}
 				whole, fresh := columnsOf(x, isNew), columnsOf(given, isNew)
-				m := must(FitBQMF(ctx, columnsOf(given, func(j int) bool { return !isNew(j) }), 0))(t)
+				m := Must(FitBQMF(ctx, columnsOf(given, func(j int) bool { return !isNew(j) }), 0))(t)
 				loss := func(p Mat) (sum float64) {
 					for i, v := range fresh.Data {
 						if v != v {
@@ -46,10 +46,10 @@ func TestUpdatedAsGoodAsARefit(t *testing.T) {
 					}
 					return sum
 				}
-				refit := must(FitBQMF(ctx, given, 0, WithMissingValues()))(t).Reconstruct()
+				refit := Must(FitBQMF(ctx, given, 0, WithMissingValues()))(t).Reconstruct()
 				least := loss(columnsOf(refit, isNew))
-				alone += math.Log(loss(must(m.Predict(ctx, fresh))(t))/least) / 2
-				learnt := must(must(m.Updated(ctx, fresh))(t).Predict(ctx, fresh))(t)
+				alone += math.Log(loss(Must(m.Predict(ctx, fresh))(t))/least) / 2
+				learnt := Must(Must(m.Updated(ctx, fresh))(t).Predict(ctx, fresh))(t)
 				updated += math.Log(loss(learnt)/least) / 2
 			}
 			t.Logf("of a refit's loss: by Predict %.3f, by Updated %.3f", math.Exp(alone), math.Exp(updated))
@@ -71,11 +71,11 @@ func TestUpdated(t *testing.T) {
 		return j >= 60 && j < 90
 	})
 	fresh.Set(2, 5, math.NaN())
-	m := must(FitBQMF(ctx, old, 5))(t)
-	before := must(m.Predict(ctx, fresh))(t)
-	updated := must(m.Updated(ctx, fresh))(t)
-	want := must(updated.Predict(ctx, fresh))(t)
-	if again := must(m.Predict(ctx, fresh))(t); !slices.Equal(again.Data, before.Data) {
+	m := Must(FitBQMF(ctx, old, 5))(t)
+	before := Must(m.Predict(ctx, fresh))(t)
+	updated := Must(m.Updated(ctx, fresh))(t)
+	want := Must(updated.Predict(ctx, fresh))(t)
+	if again := Must(m.Predict(ctx, fresh))(t); !slices.Equal(again.Data, before.Data) {
 		t.Error("the model has changed")
 	}
 	if slices.Equal(want.Data, before.Data) || !slices.Equal(updated.V.Data, m.V.Data) {
@@ -83,15 +83,15 @@ func TestUpdated(t *testing.T) {
 	}
 	for workers := range 3 {
 		again := new(BQMF)
-		ok(t, again.UnmarshalBinary(must(m.MarshalBinary())(t)))
+		OK(t, again.UnmarshalBinary(FileOf(t, m)))
 		again.workers = workers
-		got := must(again.Updated(ctx, onlyRows{fresh}))(t)
-		if p := must(got.Predict(ctx, fresh))(t); !slices.Equal(p.Data, want.Data) {
+		got := Must(again.Updated(ctx, onlyRows{fresh}))(t)
+		if p := Must(got.Predict(ctx, fresh))(t); !slices.Equal(p.Data, want.Data) {
 			t.Errorf("%d workers, rows: another model", workers)
 		}
 		read := new(BQMF)
-		ok(t, read.UnmarshalBinary(must(got.MarshalBinary())(t)))
-		if p := must(read.Predict(ctx, fresh))(t); !slices.Equal(p.Data, want.Data) {
+		OK(t, read.UnmarshalBinary(FileOf(t, got)))
+		if p := Must(read.Predict(ctx, fresh))(t); !slices.Equal(p.Data, want.Data) {
 			t.Error("a file says something else")
 		}
 	}

@@ -94,14 +94,14 @@ func TestSampleWeights(t *testing.T) {
 					x.Set(i, 2, 1e9) // of a sample without weight
 				}
 				opts := append([]FitOption{WithEpochs(1000)}, c.opts...)
-				want := must(FitNMF(t.Context(), many, 3,
+				want := Must(FitNMF(t.Context(), many, 3,
 					append(opts, WithInit(u, repeated(v, times)))...))(t)
 				first, u, v := want.History[0], u, v
 				missing := strings.HasPrefix(name, "missing") // whose minima are slow to reach, and several
 				if missing {
 					first, u, v = want.History[len(want.History)-1], want.U, unrepeated(want.V, times)
 				}
-				got := must(FitNMF(t.Context(), x, 3,
+				got := Must(FitNMF(t.Context(), x, 3,
 					append(opts, WithInit(u, v), WithSampleWeights(weights))...))(t)
 				if a, b := got.History[0], first; !(math.Abs(a-b) <= 1e-12*b) {
 					t.Errorf("the start has a loss of %v, want %v", a, b)
@@ -124,7 +124,7 @@ func TestSampleWeights(t *testing.T) {
 						at += int(n)
 					}
 				}
-				placed := must(got.Transform(t.Context(), x))(t)
+				placed := Must(got.Transform(t.Context(), x))(t)
 				for c := range 3 {
 					for _, j := range []int{2, 9} {
 						if got.V.At(c, j) != placed.At(c, j) {
@@ -169,7 +169,7 @@ func TestCellWeights(t *testing.T) {
 			for _, o := range opts {
 				o.setting().check(&c)
 			}
-			m := must(FitNMF(t.Context(), x, 3, append(opts, WithCellWeights(w))...))(t)
+			m := Must(FitNMF(t.Context(), x, 3, append(opts, WithCellWeights(w))...))(t)
 			fit, total, loss := m.Reconstruct(), 0.0, 0.0
 			for i, v := range w.Data {
 				total += v
@@ -188,8 +188,8 @@ func TestCellWeights(t *testing.T) {
 			}
 			same := func(what string, x, w, y Mat, opts ...FitOption) {
 				t.Helper()
-				a := must(FitNMF(t.Context(), x, 3, append(opts, WithCellWeights(w), WithEpochs(7))...))(t)
-				b := must(FitNMF(t.Context(), y, 3, append(opts, WithMissingValues(), WithEpochs(7))...))(t)
+				a := Must(FitNMF(t.Context(), x, 3, append(opts, WithCellWeights(w), WithEpochs(7))...))(t)
+				b := Must(FitNMF(t.Context(), y, 3, append(opts, WithMissingValues(), WithEpochs(7))...))(t)
 				for i, v := range b.U.Data {
 					if !(math.Abs(a.U.Data[i]-v) <= 1e-9*(1+v)) {
 						t.Fatalf("%s: U %d is %v, want %v", what, i, a.U.Data[i], v)
@@ -228,11 +228,11 @@ func TestBQMFSampleWeights(t *testing.T) {
 	for j := range times {
 		times[j] = float64(3 * j % 4)
 	}
-	from := WithModel(must(FitBQMF(t.Context(), x, 1, WithEpochs(3)))(t))
+	from := WithModel(Must(FitBQMF(t.Context(), x, 1, WithEpochs(3)))(t))
 	for name, x := range map[string]Mat{"whole": x, "holed": holed(x, 0.1)} {
 		opts := []FitOption{WithMissingValues(), from, WithEpochs(3)}
-		want := must(FitBQMF(t.Context(), repeated(x, times), 1, opts...))(t)
-		got := must(FitBQMF(t.Context(), x, 1, append(opts, WithSampleWeights(times))...))(t)
+		want := Must(FitBQMF(t.Context(), repeated(x, times), 1, opts...))(t)
+		got := Must(FitBQMF(t.Context(), x, 1, append(opts, WithSampleWeights(times))...))(t)
 		far := func(what string, a, b []float64, within float64) {
 			t.Helper()
 			for i, v := range b {
@@ -250,12 +250,12 @@ func TestBQMFSampleWeights(t *testing.T) {
 		if !slices.ContainsFunc(got.model.Stage.Rows, func(r bqmf.StageRow) bool { return r.Keep < 1 }) {
 			t.Error(name + ": no row has a second stage")
 		}
-		all, at, placed := got.Reconstruct(), 0, must(got.Transform(t.Context(), x))(t)
-		means := must(got.Predict(t.Context(), x))(t)
+		all, at, placed := got.Reconstruct(), 0, Must(got.Transform(t.Context(), x))(t)
+		means := Must(got.Predict(t.Context(), x))(t)
 		low, high, err := got.Interval(0.9)
-		ok(t, err)
+		OK(t, err)
 		lo, hi, err := got.PredictInterval(t.Context(), x, 0.9)
-		ok(t, err)
+		OK(t, err)
 		for j, count := range times {
 			for c := range got.V.Rows {
 				v := placed.At(c, j)
@@ -271,7 +271,7 @@ func TestBQMFSampleWeights(t *testing.T) {
 			at += int(count)
 		}
 		read := new(BQMF)
-		ok(t, read.UnmarshalBinary(must(got.MarshalBinary())(t)))
+		OK(t, read.UnmarshalBinary(FileOf(t, got)))
 		far("cell of a file", read.Reconstruct().Data, all.Data, 1e-12)
 		far("relevance of a file", read.Relevance, got.Relevance, 0)
 		loadings, _ := got.Loadings()
@@ -300,7 +300,7 @@ func TestBQMFCellWeights(t *testing.T) {
 		}
 	}
 	fit := func(x Mat, opts ...FitOption) Mat {
-		return must(FitBQMF(t.Context(), x, 3, append(opts, WithMissingValues())...))(t).Reconstruct()
+		return Must(FitBQMF(t.Context(), x, 3, append(opts, WithMissingValues())...))(t).Reconstruct()
 	}
 	few := WithEpochs(3)
 	missing := fingerprint(fit(spots, few))
@@ -347,9 +347,9 @@ func TestBQMFWeightsOfAnySize(t *testing.T) {
 		}
 		for _, opts := range [][]FitOption{{WithSampleWeights(times)}, {WithCellWeights(cells)},
 			{WithSampleWeights(times), WithCellWeights(cells)}} {
-			m := must(FitBQMF(t.Context(), x, 3, opts...))(t)
+			m := Must(FitBQMF(t.Context(), x, 3, opts...))(t)
 			lo, hi, err := m.Interval(0.9)
-			ok(t, err)
+			OK(t, err)
 			for _, of := range []Mat{m.U, m.V, m.Reconstruct(), lo, hi} {
 				for _, v := range of.Data {
 					if v-v != 0 {
@@ -357,7 +357,7 @@ func TestBQMFWeightsOfAnySize(t *testing.T) {
 					}
 				}
 			}
-			ok(t, new(BQMF).UnmarshalBinary(must(m.MarshalBinary())(t)))
+			OK(t, new(BQMF).UnmarshalBinary(FileOf(t, m)))
 		}
 	}
 }
@@ -375,7 +375,7 @@ func TestConsensusOfWeights(t *testing.T) {
 		times[i%x.Cols] = float64(1 + i%x.Cols%3)
 	}
 	of := func(x Mat, opts ...FitOption) *Consensus {
-		return must(FitConsensus(t.Context(), x, 2, 3, append(opts, WithEpochs(7))...))(t)
+		return Must(FitConsensus(t.Context(), x, 2, 3, append(opts, WithEpochs(7))...))(t)
 	}
 	missing, plain := of(holes, WithMissingValues()), of(x)
 	for s, l := range of(x, WithCellWeights(only)).Losses {

@@ -102,14 +102,14 @@ func TestPenalties(t *testing.T) {
 		for _, loss := range []Loss{KL, Frobenius, Beta(1.5), Beta(0.5), Beta(3)} {
 			for _, hidden := range []float64{0, 0.2} {
 				for _, u := range []Updates{UpdatesNewton, UpdatesMultiplicative} {
-					if loss != KL && loss != Frobenius && (u == UpdatesNewton || name != "all" && !long) {
+					if loss != KL && loss != Frobenius && (u == UpdatesNewton || name != "all" && !Long) {
 						continue
 					}
 					// other shares of what "all" has
-					if u == UpdatesMultiplicative && len(name) > 3 && !long {
+					if u == UpdatesMultiplicative && len(name) > 3 && !Long {
 						continue
 					}
-					x, epochs := x, draws(1500, 800, 0)
+					x, epochs := x, Draws(1500, 800, 0)
 					if u == UpdatesMultiplicative {
 						epochs = 300
 					}
@@ -121,7 +121,7 @@ func TestPenalties(t *testing.T) {
 					t.Run(name+", "+loss.String()+", "+u.String()+", "+ftoa(hidden), func(t *testing.T) {
 						var objectives []float64
 						for _, e := range []int{0, 1, 2, 3, 4, 5, 6, 8, 12, 20, 50, epochs} {
-							m := must(FitNMF(t.Context(), x, 3, append(opts, WithEpochs(e))...))(t)
+							m := Must(FitNMF(t.Context(), x, 3, append(opts, WithEpochs(e))...))(t)
 							now := m.objective(&settings{penalties: p})
 							if n := len(objectives); n > 0 && now > objectives[n-1]*(1+1e-12) {
 								t.Errorf("%v after %v, before epoch %d", now, objectives[n-1], e)
@@ -142,10 +142,7 @@ func TestPenalties(t *testing.T) {
 // rest is at an optimum; and where all of U is given, V is what Transform makes of the samples.
 func TestFixedU(t *testing.T) {
 	x := first(toy(0), 13).Clone()
-	whole, err := FitNMF(t.Context(), x, 3, WithSeed(4))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := Must(FitNMF(t.Context(), x, 3, WithSeed(4)))(t)
 	u := whole.U.Clone()
 	u.Set(2, 1, 0)
 	for _, r := range []int{1, 2, 3} {
@@ -173,7 +170,7 @@ func TestFixedU(t *testing.T) {
 			"restarts and patience": {WithRestarts(2), WithPatience(1), WithEpochs(30)},
 		} {
 			t.Run(name+" "+itoa(r), func(t *testing.T) {
-				m := must(FitNMF(t.Context(), x, 3, append(opts, WithFixedU(fixed))...))(t)
+				m := Must(FitNMF(t.Context(), x, 3, append(opts, WithFixedU(fixed))...))(t)
 				for i := range x.Rows {
 					for c := range r {
 						if m.U.At(i, c) != fixed.At(i, c) {
@@ -197,7 +194,7 @@ func TestFixedU(t *testing.T) {
 				if r < 3 {
 					return
 				}
-				v := must(m.Transform(t.Context(), x))(t)
+				v := Must(m.Transform(t.Context(), x))(t)
 				for i, want := range v.Data {
 					if got := m.V.Data[i]; !(math.Abs(got-want) <= 1e-3*(1+want)) {
 						t.Errorf("V %d is %v, by Transform %v", i, got, want)
@@ -220,18 +217,18 @@ func TestPenaltiesOfScikit(t *testing.T) {
 		}
 		p := Penalties{L1U: c.AlphaH * c.L1Ratio, L1V: c.AlphaW * c.L1Ratio, L2U: c.AlphaH * (1 - c.L1Ratio),
 			L2V: c.AlphaW * (1 - c.L1Ratio)}
-		m := must(FitNMF(t.Context(), s.X, 5, WithLoss(loss), WithInit(s.U0, s.V0), WithPenalties(p),
+		m := Must(FitNMF(t.Context(), s.X, 5, WithLoss(loss), WithInit(s.U0, s.V0), WithPenalties(p),
 			WithEpochs(1000)))(t)
 		got, want := m.objective(&settings{penalties: p})*float64(d*n), c.Objective
 		if !(got <= want*(1+1e-6)) {
 			t.Errorf("%s, %v: %v, scikit-learn %v", c.Loss, p, got, want)
 		}
-		u := must(MatOf(c.U...))(t)
+		u := Must(MatOf(c.U...))(t)
 		few := s.X
 		few.Cols = len(c.Few[0])
-		of := must(FitNMF(t.Context(), few, 5, WithLoss(loss), WithFixedU(u), WithPenalties(p),
+		of := Must(FitNMF(t.Context(), few, 5, WithLoss(loss), WithFixedU(u), WithPenalties(p),
 			WithEpochs(1000)))(t)
-		placed := must(of.Transform(t.Context(), few))(t)
+		placed := Must(of.Transform(t.Context(), few))(t)
 		for l, row := range c.Few {
 			for j, want := range row {
 				for what, got := range map[string]float64{"V": of.V.At(l, j), "Transform": placed.At(l, j)} {
@@ -346,13 +343,7 @@ func TestResumeWeights(t *testing.T) {
 		}
 		p, more := Penalties{L1V: 0.1, L2U: 0.1}, Penalties{L1V: 0.1, L2U: 0.2}
 		opts := with(u, p, samples, cells)
-		want, err := FitNMF(t.Context(), x, 3, append(opts, WithCheckpoint(1, func(s []byte) error {
-			states = append(states, s)
-			return nil
-		}))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := Must(FitNMF(t.Context(), x, 3, append(opts, Keep(&states))...))(t)
 		for i, s := range states {
 			got, err := FitNMF(t.Context(), x, 3, append(opts, WithResume(s))...)
 			if err != nil || fingerprint(got.U, got.V) != fingerprint(want.U, want.V) {
@@ -371,14 +362,8 @@ func TestResumeWeights(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		data, err := want.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
 		var read NMF
-		if err := read.UnmarshalBinary(data); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, read.UnmarshalBinary(FileOf(t, want)))
 		a, errA := want.Transform(t.Context(), x)
 		b, errB := read.Transform(t.Context(), x)
 		if errA != nil || errB != nil || fingerprint(a) != fingerprint(b) || read.prior != want.prior ||
@@ -416,7 +401,7 @@ func TestFixedUOfQMF(t *testing.T) {
 		}
 		return ab / math.Sqrt(aa*bb)
 	}
-	whole := must(FitQMF(t.Context(), x, 3, WithSeed(4)))(t)
+	whole := Must(FitQMF(t.Context(), x, 3, WithSeed(4)))(t)
 	for name, opts := range map[string][]FitOption{
 		"default": nil, "scores": {WithStart(StartScores)}, "NMF": {WithStart(StartNMF)},
 		"paper":      {WithStart(StartUniform), WithEpochs(8)},
@@ -434,12 +419,7 @@ func TestFixedUOfQMF(t *testing.T) {
 			t.Run(name+" "+itoa(r), func(t *testing.T) {
 				var states [][]byte
 				opts := append(opts, WithFixedU(u.columns(r)))
-				m := must(FitQMF(t.Context(), x, 3, append(opts,
-					WithCheckpoint(1, func(s []byte) error {
-						states = append(states,
-							s)
-						return nil
-					}))...))(t)
+				m := Must(FitQMF(t.Context(), x, 3, append(opts, Keep(&states))...))(t)
 				least := math.Exp(-factorBound(Squash(m.squash[0].Kind), 3))
 				for i := range d {
 					for c := range r {
@@ -451,7 +431,7 @@ func TestFixedUOfQMF(t *testing.T) {
 					}
 				}
 				for i, s := range states {
-					again := must(FitQMF(t.Context(), x, 3, append(opts, WithResume(s))...))(t)
+					again := Must(FitQMF(t.Context(), x, 3, append(opts, WithResume(s))...))(t)
 					if fingerprint(again.U, again.V, again.Quantiles) != fingerprint(m.U, m.V, m.Quantiles) {
 						t.Errorf("state %d leads elsewhere", i)
 					}

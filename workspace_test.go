@@ -65,7 +65,7 @@ func TestWorkspaces(t *testing.T) {
 		if k%7 == 0 {
 			opts = append(opts, WithIterations(3))
 		}
-		tr := must(Solve(x, opts...))(t)
+		tr := Must(Solve(x, opts...))(t)
 		p := &problems[k]
 		*p = problem{tr: tr, q: q, z: z}
 		p.want = calls(p)
@@ -104,11 +104,11 @@ func TestLongRow(t *testing.T) {
 			y[3] += 0.02
 			opts = append(opts, WithTargets(y))
 		}
-		tr := must(Solve(x, opts...))(t)
+		tr := Must(Solve(x, opts...))(t)
 		if !tr.Converged {
 			t.Fatalf("%+v: not converged: %v", c, tr.MarginalError)
 		}
-		got := must(tr.Quantile(q))(t)
+		got := Must(tr.Quantile(q))(t)
 		sum := make([]float64, m)
 		plan := tr.Plan()
 		for i := range n {
@@ -137,8 +137,8 @@ func TestLongRow(t *testing.T) {
 		for j := range d.Y {
 			d.Y[j], d.Q[j] = normal(&src), normal(&src)
 		}
-		jd := must(tr.QuantileJVP(q, d))(t)
-		g := must(tr.QuantileVJP(q, z))(t)
+		jd := Must(tr.QuantileJVP(q, d))(t)
+		g := Must(tr.QuantileVJP(q, z))(t)
 		left, right, scale := 0.0, g.Epsilon*d.Epsilon, 0.0
 		for i := range z {
 			left += z[i] * jd[i]
@@ -168,12 +168,12 @@ func TestMemory(t *testing.T) {
 		call func() (err error)
 	}{
 		{"Solve", func() (err error) { tr, err = Solve(x, WithTargetWeights(w)); return err }},
-		{"Quantile", func() error { return errorOf(tr.Quantile(q)) }},
-		{"QuantileVJP", func() error { return errorOf(tr.QuantileVJP(q, z)) }},
+		{"Quantile", func() error { return ErrorOf(tr.Quantile(q)) }},
+		{"QuantileVJP", func() error { return ErrorOf(tr.QuantileVJP(q, z)) }},
 	} {
 		var start, end runtime.MemStats
 		runtime.ReadMemStats(&start)
-		ok(t, c.call())
+		OK(t, c.call())
 		runtime.ReadMemStats(&end)
 		// A workspace has 11 numbers and the sort's 44 bytes a sample, where it is not there
 		// from the last call; 2 numbers are kept or handed out; 2 MB do not depend on n.
@@ -196,9 +196,9 @@ func TestMemoryBound(t *testing.T) {
 	var shape *ShapeError
 	for _, m := range []int{30000, 200000, 1 << 30, math.MaxInt / 4, math.MaxInt - 1, math.MaxInt} {
 		for name, call := range map[string]func(o Option) error{
-			"rank":  func(o Option) error { return errorOf(SoftRank(x, o)) },
-			"sort":  func(o Option) error { return errorOf(SoftSort(x, o)) },
-			"solve": func(o Option) error { return errorOf(Solve(x, o)) },
+			"rank":  func(o Option) error { return ErrorOf(SoftRank(x, o)) },
+			"sort":  func(o Option) error { return ErrorOf(SoftSort(x, o)) },
+			"solve": func(o Option) error { return ErrorOf(Solve(x, o)) },
 		} {
 			if err := call(WithLevels(m)); !errors.As(err, &option) || option.Option != "WithLevels" ||
 				option.Value != itoa(m) {
@@ -212,11 +212,11 @@ func TestMemoryBound(t *testing.T) {
 	}
 	wide := Mat{Rows: 1, Cols: len(many), Data: many, Stride: len(many)}
 	for name, err := range map[string]error{
-		"WithLevels":        errorOf(SoftRank(many, WithEpsilon(1e-12))),
-		"WithTargets":       errorOf(SoftSort(x, WithTargets(many))),
-		"WithTargetWeights": errorOf(Solve(x, WithTargetWeights(ones))),
-		"k":                 errorOf(TopKWeights(math.MaxInt, math.MaxInt-1)),
-		"k ":                errorOf(SoftTopK(many, len(many))),
+		"WithLevels":        ErrorOf(SoftRank(many, WithEpsilon(1e-12))),
+		"WithTargets":       ErrorOf(SoftSort(x, WithTargets(many))),
+		"WithTargetWeights": ErrorOf(Solve(x, WithTargetWeights(ones))),
+		"k":                 ErrorOf(TopKWeights(math.MaxInt, math.MaxInt-1)),
+		"k ":                ErrorOf(SoftTopK(many, len(many))),
 	} {
 		if !errors.As(err, &option) || option.Option != strings.TrimSpace(name) {
 			t.Errorf("%s: %v", name, err)
@@ -227,9 +227,9 @@ func TestMemoryBound(t *testing.T) {
 		levels[i] = float64(i) / float64(len(levels))
 	}
 	for name, err := range map[string]error{
-		"q":      errorOf(SoftQuantile(x, many)),
-		"rows":   errorOf(SoftQuantileRows(wide, wide)),
-		"levels": errorOf(SoftQuantiles(many, levels)),
+		"q":      ErrorOf(SoftQuantile(x, many)),
+		"rows":   ErrorOf(SoftQuantileRows(wide, wide)),
+		"levels": ErrorOf(SoftQuantiles(many, levels)),
 	} {
 		if !errors.As(err, &shape) || shape.What != name && name != "rows" {
 			t.Errorf("%s: %v", name, err)
