@@ -176,11 +176,8 @@ func TestToldIsAlive(t *testing.T) {
 			if (c.method != bqmf || c.d*c.n > 15000 || c.n >= 800) && !Long {
 				t.Skip("QUANTMF_LONG is not set: what its constructors draw is held by TestCounted")
 			}
-			full, r := NewMat(c.d, c.n), rand.New(rand.NewPCG(1, 1))
-			for i := range full.Data {
-				full.Data[i] = 1 + r.ExpFloat64()
-			}
-			x := c.of(full)
+			r := rand.New(rand.NewPCG(1, 1))
+			x := c.of(Drawn(c.d, c.n, func() float64 { return 1 + r.ExpFloat64() }))
 			told := Must(MemoryFor(t.Context(), c.method, x, c.k, c.opts...))(t)
 			if most, err := MemoryOf(c.method, c.d, c.n, c.k, c.opts...); err != nil ||
 				max(most.Fit, most.Rows) < told.Fit && !strings.HasSuffix(c.name, "in another unit") {

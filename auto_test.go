@@ -16,11 +16,7 @@ import (
 // mixed is a d × n matrix of three components with noise, bent by a power of each row where bent is true.
 func mixed(d, n int, bent bool) Mat {
 	src := rand.New(rand.NewPCG(3, 1))
-	v := NewMat(3, n)
-	for k := range v.Data {
-		v.Data[k] = src.ExpFloat64()
-	}
-	x := NewMat(d, n)
+	v, x := Drawn(3, n, src.ExpFloat64), NewMat(d, n)
 	for i := range d {
 		power := 1.0
 		if bent {

@@ -227,10 +227,7 @@ func BenchmarkEpoch(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			r := random.Split(22, c.d)
-			x := NewMat(c.d, c.n)
-			for i := range x.Data {
-				x.Data[i] = math.Exp(normal(&r))
-			}
+			x := Drawn(c.d, c.n, func() float64 { return math.Exp(normal(&r)) })
 			// The first epoch has the checks and the start with it, and is left out.
 			var began, spent time.Duration
 			err := c.fit(b.Context(), x, c.k,

@@ -25,19 +25,9 @@ import (
 func Bent(d, n, k int, share float64, seed uint64) (x, given Mat) {
 	src := random.Split(seed, 9)
 	normal := func() float64 { return elem.NormalQuantile(math.Max(src.Float64(), 1e-12)) }
-	u, v := NewMat(d, k), NewMat(k, n)
-	for i := range u.Data {
-		u.Data[i] = normal()
-	}
-	for i := range v.Data {
-		v.Data[i] = normal()
-	}
-	x = NewMat(d, n)
-	for i := range d {
-		product(x.Row(i), u.Row(i), v)
-		for j := range n {
-			x.Set(i, j, elem.Exp(0.5*x.At(i, j)+0.3*normal()))
-		}
+	x = Times(Drawn(d, k, normal), Drawn(k, n, normal))
+	for i, w := range x.Data {
+		x.Data[i] = elem.Exp(0.5*w + 0.3*normal())
 	}
 	given = x.Clone()
 	for i := range given.Data {

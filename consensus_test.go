@@ -16,25 +16,16 @@ import (
 // components, of which each has features of its own.
 func programs(seed uint64, d, n, k int) (x, u Mat) {
 	r := random.Split(seed, 3)
-	x, u = NewMat(d, n), NewMat(d, k)
-	v := NewMat(k, n)
+	u = NewMat(d, k)
 	for i := range d {
 		for c := range k {
 			u.Set(i, c, .02*r.Float64())
 		}
 		u.Set(i, i%k, 1+r.Float64())
 	}
-	for at := range v.Data {
-		v.Data[at] = math.Pow(r.Float64(), 4)
-	}
-	for i := range d {
-		for j := range n {
-			s := 0.0
-			for c := range k {
-				s += float64(u.At(i, c) * v.At(c, j))
-			}
-			x.Set(i, j, s*(.8+.4*r.Float64()))
-		}
+	x = Times(u, Drawn(k, n, func() float64 { return math.Pow(r.Float64(), 4) }))
+	for at := range x.Data {
+		x.Data[at] *= .8 + .4*r.Float64()
 	}
 	return x, u
 }

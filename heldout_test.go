@@ -20,18 +20,10 @@ import (
 func TestHeldOut(t *testing.T) {
 	Slow(t)
 	r := random.Split(51, 0)
-	u, v := NewMat(40, 3), NewMat(3, 36)
-	for _, m := range []Mat{u, v} {
-		for i := range m.Data {
-			m.Data[i] = math.Exp(normal(&r))
-		}
-	}
-	x := NewMat(40, 36)
-	for i := range x.Rows {
-		product(x.Row(i), u.Row(i), v)
-		for j, w := range x.Row(i) {
-			x.Set(i, j, max(w+math.Sqrt(w)*normal(&r), 0.01))
-		}
+	draw := func() float64 { return math.Exp(normal(&r)) }
+	x := Times(Drawn(40, 3, draw), Drawn(3, 36, draw))
+	for i, w := range x.Data {
+		x.Data[i] = max(w+math.Sqrt(w)*normal(&r), 0.01)
 	}
 	x.Set(2, 2, math.NaN())
 	ctx := context.Background()

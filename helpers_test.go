@@ -121,6 +121,24 @@ func toy(seed int) Mat {
 	return x
 }
 
+// Drawn is a d × n matrix of numbers that are drawn row by row.
+func Drawn(d, n int, draw func() float64) Mat {
+	x := NewMat(d, n)
+	for i := range x.Data {
+		x.Data[i] = draw()
+	}
+	return x
+}
+
+// Times is UV.
+func Times(u, v Mat) Mat {
+	x := NewMat(u.Rows, v.Cols)
+	for i := range x.Rows {
+		product(x.Row(i), u.Row(i), v)
+	}
+	return x
+}
+
 func first(x Mat, rows int) Mat {
 	x.Rows = min(x.Rows, rows)
 	return x

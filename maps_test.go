@@ -21,18 +21,11 @@ import (
 func TestStepOnQ(t *testing.T) {
 	const d, n, k, m, lambda = 4, 31, 2, 5, 7.0
 	r := random.Split(8, 1)
-	x, u, v := NewMat(d, n), NewMat(d, k), NewMat(k, n)
-	for _, f := range []Mat{u, v} {
-		for i := range f.Data {
-			f.Data[i] = 0.2 + r.Float64()
-		}
-	}
-	w := NewMat(d, n)
+	draw := func() float64 { return 0.2 + r.Float64() }
+	x, u, v := NewMat(d, n), Drawn(d, k, draw), Drawn(k, n, draw)
+	w := Times(u, v)
 	for i := range d {
 		for j := range n {
-			for c := range k {
-				w.Row(i)[j] += u.At(i, c) * v.At(c, j)
-			}
 			up := w.At(i, j)
 			if i%2 == 1 {
 				up = 4 - up
@@ -303,13 +296,9 @@ func TestPinnedEnds(t *testing.T) {
 // TestSchedule: the rate of a cosine begins at what was given; internal/monotone has how it falls.
 func TestSchedule(t *testing.T) {
 	x := first(toy(3), 12)
-	u, v := NewMat(12, 2), NewMat(2, x.Cols)
 	r := random.Split(1, 1)
-	for _, m := range []Mat{u, v} {
-		for i := range m.Data {
-			m.Data[i] = 0.5 + r.Float64()
-		}
-	}
+	draw := func() float64 { return 0.5 + r.Float64() }
+	u, v := Drawn(12, 2, draw), Drawn(2, x.Cols, draw)
 	for _, method := range []Method{MethodQMF, MethodQMFQ} {
 		fit := func(s Schedule) Model {
 			return Must(Fit(t.Context(), method, x, 2, WithInit(u, v), WithEpochs(1), WithSchedule(s)))(t)

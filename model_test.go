@@ -19,10 +19,7 @@ import (
 func planted(seed int, noise float64) (x Mat, group []int) {
 	const groups, size, n = 4, 40, 60
 	r := random.Split(900, seed)
-	v := NewMat(groups, n)
-	for i := range v.Data {
-		v.Data[i] = math.Exp(normal(&r))
-	}
+	v := Drawn(groups, n, func() float64 { return math.Exp(normal(&r)) })
 	x, group = NewMat((groups+1)*size, n), make([]int, (groups+1)*size)
 	for i := range group {
 		group[i] = i % (groups + 1)
@@ -241,11 +238,7 @@ func TestBendOfAnyUnit(t *testing.T) {
 // maps; features planted on bent scales are more bent than those on straight ones.
 func TestBend(t *testing.T) {
 	r := random.Split(903, 0)
-	x := NewMat(30, 60)
-	v := NewMat(2, 60)
-	for i := range v.Data {
-		v.Data[i] = r.Float64()
-	}
+	x, v := NewMat(30, 60), Drawn(2, 60, r.Float64)
 	for i := range x.Rows {
 		a := r.Float64()
 		for j := range x.Cols {
@@ -282,9 +275,7 @@ func TestBend(t *testing.T) {
 			if name == "QMF" {
 				f, err = q.Map(i)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			OK(t, err)
 			var sw, st, sww, stt, swt float64
 			for _, a := range w {
 				b := f.At(a)

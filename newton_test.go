@@ -23,31 +23,9 @@ type wholeNMF struct {
 	visible float64
 }
 
-func transposed(m Mat) Mat {
-	t := NewMat(m.Cols, m.Rows)
-	for i := range m.Rows {
-		for j, v := range m.Row(i) {
-			t.Set(j, i, v)
-		}
-	}
-	return t
-}
-
-func times(a, b Mat) Mat {
-	w := NewMat(a.Rows, b.Cols)
-	for i := range a.Rows {
-		for j := range b.Cols {
-			for c := range a.Cols {
-				w.Data[i*w.Stride+j] += a.At(i, c) * b.At(c, j)
-			}
-		}
-	}
-	return w
-}
-
 // objective is the mean loss with the penalty.
 func (b *wholeNMF) objective(u, v Mat) (loss, all float64) {
-	w := times(u, v)
+	w := Times(u, v)
 	for i := range w.Rows {
 		for j, x := range b.x.Row(i) {
 			switch t := w.At(i, j); {
@@ -75,7 +53,7 @@ func (b *wholeNMF) objective(u, v Mat) (loss, all float64) {
 
 // warm is one multiplicative update of v, x ≈ uv.
 func (b *wholeNMF) warm(x, u, v Mat) Mat {
-	w, to := times(u, v), v.Clone()
+	w, to := Times(u, v), v.Clone()
 	added := b.penalty * b.visible / float64(v.Rows*v.Cols)
 	falls, rises := NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols) // the two parts of a cell's slope
 	for i := range x.Rows {
@@ -119,7 +97,7 @@ func (b *wholeNMF) curvature(x, t float64) float64 {
 // half is Newton's half of v, x ≈ uv.
 func (b *wholeNMF) half(x, u, v Mat) Mat {
 	d, n, k := u.Rows, v.Cols, v.Rows
-	w := times(u, v)
+	w := Times(u, v)
 	added := b.penalty * b.visible / float64(k*n)
 	share := func(i int) (s float64) { // what W of row i is in all
 		for j := range n {
@@ -245,14 +223,14 @@ func (b *wholeNMF) half(x, u, v Mat) Mat {
 
 // run makes epochs from u and v, and returns the losses.
 func (b *wholeNMF) run(u, v Mat, warm, epochs int) (Mat, Mat, []float64) {
-	xt := transposed(b.x)
+	xt := b.x.T()
 	first, last := b.objective(u, v)
 	history := []float64{first}
 	zu, zv, tau := u, v, 1.0
 	for e := range epochs {
 		if e < warm {
 			v = b.warm(b.x, u, v)
-			u = transposed(b.warm(xt, transposed(v), transposed(u)))
+			u = b.warm(xt, v.T(), u.T()).T()
 			first, last = b.objective(u, v)
 			history = append(history, first)
 			zu, zv = u, v
@@ -279,8 +257,8 @@ func (b *wholeNMF) run(u, v Mat, warm, epochs int) (Mat, Mat, []float64) {
 				nv.Set(c, j, nv.At(c, j)/scale)
 			}
 		}
-		old := transposed(nu) // its mean sets the floor of U
-		nu = transposed(b.half(xt, transposed(nv), old))
+		old := nu.T() // its mean sets the floor of U
+		nu = b.half(xt, nv.T(), old).T()
 		next := (1 + math.Sqrt(1+4*tau*tau)) / 2
 		by := (tau - 1) / next
 		tau = next
@@ -297,7 +275,7 @@ func (b *wholeNMF) run(u, v Mat, warm, epochs int) (Mat, Mat, []float64) {
 			}
 			return y
 		}
-		yu, yv := transposed(ahead(transposed(nu), transposed(zu), old)), ahead(nv, zv, nv)
+		yu, yv := ahead(nu.T(), zu.T(), old).T(), ahead(nv, zv, nv)
 		loss, all := b.objective(yu, yv)
 		if all > last {
 			tau, yu, yv = 1, nu, nv
@@ -319,14 +297,10 @@ func TestNewtonTextbook(t *testing.T) {
 	}
 	for _, size := range sizes {
 		d, n := size[0], size[1]
-		x, u, v := NewMat(d, n), NewMat(d, k), NewMat(k, n)
-		for _, m := range []Mat{x, u, v} {
-			for i := range m.Data {
-				m.Data[i] = math.Exp(normal(&r))
-				if i%7 == 0 && &m.Data[0] == &x.Data[0] {
-					m.Data[i] = 0
-				}
-			}
+		draw := func() float64 { return math.Exp(normal(&r)) }
+		x, u, v := Drawn(d, n, draw), Drawn(d, k, draw), Drawn(k, n, draw)
+		for i := 0; i < len(x.Data); i += 7 {
+			x.Data[i] = 0
 		}
 		for _, loss := range []Loss{KL, Frobenius} {
 			for _, hidden := range []float64{0, 0.2} {
@@ -389,7 +363,7 @@ func hostile() map[string]Mat {
 		"few":           fill(7, 5, func(int, int) float64 { return math.Exp(normal(&r)) }),
 		"constant":      fill(30, 20, func(int, int) float64 { return 3 }),
 		"zero":          fill(9, 8, func(int, int) float64 { return 0 }),
-		"of rank 3":     times(low, fill(3, 30, func(int, int) float64 { return math.Exp(normal(&r)) })),
+		"of rank 3":     Times(low, fill(3, 30, func(int, int) float64 { return math.Exp(normal(&r)) })),
 		"1e-30":         fill(40, 24, func(int, int) float64 { return 1e-30 * math.Exp(normal(&r)) }),
 		"1e30":          fill(40, 24, func(int, int) float64 { return 1e30 * math.Exp(normal(&r)) }),
 		"1e-50 to 1e50": fill(40, 24, func(int, int) float64 { return math.Pow(10, 100*r.Float64()-50) }),

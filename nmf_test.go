@@ -147,13 +147,9 @@ func TestPublishedKL(t *testing.T) {
 // start, under every divergence, with hidden cells or without, also where values are so uneven that a step
 // ahead goes too far.
 func TestNeverRises(t *testing.T) {
-	u, v := NewMat(50, 4), NewMat(4, 80)
 	r := random.Split(3, 3)
-	for _, m := range []Mat{u, v} {
-		for i := range m.Data {
-			m.Data[i] = math.Max(r.Float64()-0.2, 0)
-		}
-	}
+	draw := func() float64 { return max(r.Float64()-0.2, 0) }
+	u, v := Drawn(50, 4, draw), Drawn(4, 80, draw)
 	near := first(toy(5), 50)
 	for i := range near.Data {
 		near.Data[i] += 0.01
@@ -166,10 +162,8 @@ func TestNeverRises(t *testing.T) {
 	kinds := []kind{{"uniform", near, WithStart(StartUniform)}, {"SVD", near, WithStart(StartSVD)},
 		{"given", near, WithInit(u, v)}}
 	for seed := range Draws(40, 20, 6) {
-		far, r := NewMat(12, 9), random.Split(uint64(seed), 8)
-		for i := range far.Data {
-			far.Data[i] = math.Pow(r.Float64(), -3)
-		}
+		r := random.Split(uint64(seed), 8)
+		far := Drawn(12, 9, func() float64 { return math.Pow(r.Float64(), -3) })
 		kinds = append(kinds, kind{"uneven values " + itoa(seed), far, WithStart(StartUniform)})
 	}
 	for at, k := range kinds {
@@ -361,19 +355,10 @@ func TestDeadComponents(t *testing.T) {
 // where w has come within some units of the last place of x, as it mostly has.
 func TestHistoryOfScales(t *testing.T) {
 	const d, n = 40, 150
-	x := NewMat(d, n)
 	src := random.Split(5, 0)
-	u, v := NewMat(d, 5), NewMat(5, n)
-	for _, m := range []Mat{u, v} {
-		for i := range m.Data {
-			m.Data[i] = src.Float64()
-		}
-	}
-	for i := range d {
-		product(x.Row(i), u.Row(i), v)
-		for j := range n {
-			x.Row(i)[j] *= 0.8 + float64(0.4*src.Float64())
-		}
+	x := Times(Drawn(d, 5, src.Float64), Drawn(5, n, src.Float64))
+	for i := range x.Data {
+		x.Data[i] *= 0.8 + float64(0.4*src.Float64())
 	}
 	row := append([]float64(nil), x.Row(7)...)
 	mean := meanOf(row) / d
@@ -541,26 +526,19 @@ func TestFarGoodness(t *testing.T) {
 func TestNMFTextbook(t *testing.T) {
 	r := random.Split(4, 4)
 	const d, n, k = 37, 29, 5
-	x, u, v := NewMat(d, n), NewMat(d, k), NewMat(k, n)
-	for _, m := range []Mat{x, u, v} {
-		for i := range m.Data {
-			m.Data[i] = math.Exp(2 * normal(&r))
-			if i%7 == 0 && &m.Data[0] == &x.Data[0] {
-				m.Data[i] = 0
-			}
-		}
+	draw := func() float64 { return math.Exp(2 * normal(&r)) }
+	x, u, v := Drawn(d, n, draw), Drawn(d, k, draw), Drawn(k, n, draw)
+	for i := 0; i < len(x.Data); i += 7 {
+		x.Data[i] = 0
 	}
 	const epochs = 50
 	got := Must(FitNMF(context.Background(), x, k, WithInit(u, v), WithUpdates(UpdatesMultiplicative),
 		WithEpochs(epochs), WithWorkers(3)))(t)
 	uu, vv := u.Clone(), v.Clone()
 	ratio := func() Mat {
-		w := NewMat(d, n)
-		for i := range d {
-			product(w.Row(i), uu.Row(i), vv)
-			for j := range n {
-				w.Set(i, j, x.At(i, j)/w.At(i, j))
-			}
+		w := Times(uu, vv)
+		for i, v := range x.Data {
+			w.Data[i] = v / w.Data[i]
 		}
 		return w
 	}

@@ -14,19 +14,10 @@ func TestPatienceRecipe(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		x, u, v := NewMat(40, 50), NewMat(40, 4), NewMat(4, 50)
-		for _, m := range []Mat{u, v} {
-			for i := range m.Data {
-				m.Data[i] = math.Pow(r.ExpFloat64(), 2)
-			}
-		}
-		for i := range x.Rows {
-			for j := range x.Cols {
-				for c := range 4 {
-					x.Data[i*50+j] += u.At(i, c) * v.At(c, j)
-				}
-				x.Data[i*50+j] = math.Floor(3 * x.Data[i*50+j] * r.ExpFloat64())
-			}
+		draw := func() float64 { return math.Pow(r.ExpFloat64(), 2) }
+		x := Times(Drawn(40, 4, draw), Drawn(4, 50, draw))
+		for i, w := range x.Data {
+			x.Data[i] = math.Floor(3 * w * r.ExpFloat64())
 		}
 		x.Data[0]++
 		for _, loss := range []Loss{KL, Frobenius} {

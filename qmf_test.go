@@ -360,10 +360,7 @@ func TestStepsGrowNoFurther(t *testing.T) {
 	}
 	for _, c := range some([]kind{{7, KL, 3}, {25, KL, 2}, {1, Frobenius, 5}, {7, Frobenius, 5}}, 0) {
 		src := random.Split(c.seed, 30)
-		x, z := NewMat(30, 150), NewMat(2, 150)
-		for j := range z.Data {
-			z.Data[j] = normal(&src)
-		}
+		x, z := NewMat(30, 150), Drawn(2, 150, func() float64 { return normal(&src) })
 		for i := range x.Rows {
 			a, b, unit := normal(&src), normal(&src), math.Pow(10, 5*src.Float64()-2)
 			for j := range x.Cols {
@@ -386,19 +383,11 @@ func TestManySamples(t *testing.T) {
 	const d, half, k = 12, 2200, 3
 	r := random.Split(17, 3)
 	few, many := NewMat(d, half), NewMat(d, 2*half)
-	u, v, vv := NewMat(d, k), NewMat(k, half), NewMat(k, 2*half)
-	for i := range u.Data {
-		u.Data[i] = 0.2 + r.Float64()
-	}
-	for i := range v.Data {
-		v.Data[i] = math.Exp(normal(&r))
-	}
+	u := Drawn(d, k, func() float64 { return 0.2 + r.Float64() })
+	v, vv := Drawn(k, half, func() float64 { return math.Exp(normal(&r)) }), NewMat(k, 2*half)
+	uv := Times(u, v)
 	for i := range d {
-		for j := range half {
-			w := 0.0
-			for c := range k {
-				w += u.At(i, c) * v.At(c, j)
-			}
+		for j, w := range uv.Row(i) {
 			x := min(math.Floor(w*w*r.Float64()*float64(i%4)), 9)
 			if r.IntN(9) == 0 {
 				x = math.NaN()

@@ -160,11 +160,8 @@ func TestQMFQShrinkage(t *testing.T) {
 // way back, the projection forward and back, T with its way back.
 func BenchmarkQMFQEpoch(b *testing.B) {
 	for _, size := range [][3]int{{160, 80, 8}, {300, 148, 10}, {600, 38, 5}, {500, 256, 10}} {
-		x := NewMat(size[0], size[1])
 		r := random.Split(12, size[0])
-		for i := range x.Data {
-			x.Data[i] = math.Exp(normal(&r))
-		}
+		x := Drawn(size[0], size[1], func() float64 { return math.Exp(normal(&r)) })
 		for _, updates := range []int{20, 100} {
 			b.Run(x.size()+"/"+KLUpdates(updates).String(), func(b *testing.B) {
 				c := qmfDefaults()
@@ -233,26 +230,16 @@ func TestRawPlaces(t *testing.T) {
 func TestRowsOfProjection(t *testing.T) {
 	Slow(t)
 	src := random.Split(7, 0)
-	u, v, x := NewMat(70, 3), NewMat(3, 66), NewMat(70, 66)
-	for _, factor := range [][]float64{u.Data, v.Data} {
-		for i := range factor {
-			factor[i] = -math.Log(src.Float64())
-		}
-	}
-	for i := range x.Rows {
-		for j := range x.Cols {
-			if src.IntN(10) == 0 {
-				uv := u.At(i, 0)*v.At(0, j) + u.At(i, 1)*v.At(1, j) + u.At(i, 2)*v.At(2, j)
-				x.Set(i, j, math.Ceil(uv*math.Exp(src.Float64())))
-			}
+	draw := func() float64 { return -math.Log(src.Float64()) }
+	x := Times(Drawn(70, 3, draw), Drawn(3, 66, draw))
+	for i, uv := range x.Data {
+		if x.Data[i] = 0; src.IntN(10) == 0 {
+			x.Data[i] = math.Ceil(uv * math.Exp(src.Float64()))
 		}
 	}
 	fits := [2]*QMFQ{}
 	for e := range fits {
-		var err error
-		if fits[e], err = FitQMFQ(t.Context(), TimesPower(x, e), 2, WithEpochs(0)); err != nil {
-			t.Fatal(err)
-		}
+		fits[e] = Must(FitQMFQ(t.Context(), TimesPower(x, e), 2, WithEpochs(0)))(t)
 	}
 	want, got := fits[0].Reconstruct().Data, fits[1].Reconstruct().Data
 	for i, v := range want {
@@ -260,13 +247,9 @@ func TestRowsOfProjection(t *testing.T) {
 			t.Fatalf("cell %d is %v, and %v in another unit", i, v, got[i]/2)
 		}
 	}
+	uv := Times(fits[0].U, fits[0].V)
 	for i := range x.Rows {
-		ofX, ofUV := 0.0, 0.0
-		for j := range x.Cols {
-			ofX += x.At(i, j)
-			ofUV += fits[0].U.At(i, 0)*fits[0].V.At(0, j) + fits[0].U.At(i, 1)*fits[0].V.At(1, j)
-		}
-		if !(ofUV <= 2*ofX) {
+		if ofX, ofUV := Total(x.Row(i)), Total(uv.Row(i)); !(ofUV <= 2*ofX) {
 			t.Errorf("row %d of UV has the sum %v, of x %v", i, ofUV, ofX)
 		}
 	}

@@ -91,12 +91,8 @@ func TestUniformInit(t *testing.T) {
 	x := first(toy(4), 20)
 	const k = 3
 	src := random.Split(7, 0)
-	u, v := NewMat(x.Rows, k), NewMat(k, x.Cols)
-	for _, m := range []Mat{u, v} {
-		for i := range m.Data {
-			m.Data[i] = elem.Exp(src.Float64() - 0.5)
-		}
-	}
+	draw := func() float64 { return elem.Exp(src.Float64() - 0.5) }
+	u, v := Drawn(x.Rows, k, draw), Drawn(k, x.Cols, draw)
 	for _, method := range []Method{MethodQMF, MethodQMFQ} {
 		fit := func(o ...FitOption) Model {
 			return Must(Fit(t.Context(), method, x, k,
@@ -226,13 +222,7 @@ func TestStartEndedByHiddenCells(t *testing.T) {
 	t.Parallel()
 	noisy, k := noisyProduct()
 	src := random.Split(2, 9)
-	exact, u, v := NewMat(60, 60), NewMat(60, 6), NewMat(6, 60)
-	for i := range u.Data {
-		u.Data[i], v.Data[i] = src.Float64(), src.Float64()
-	}
-	for i := range exact.Rows {
-		product(exact.Row(i), u.Row(i), v)
-	}
+	exact := Times(Drawn(60, 6, src.Float64), Drawn(6, 60, src.Float64))
 	for name, of := range map[string]struct {
 		x    Mat
 		k    int
@@ -286,17 +276,10 @@ func noisyProduct() (noisy Mat, k int) {
 	r := random.Split(8, 8)
 	const d, n = 60, 40
 	k = 2
-	noisy, u, v := NewMat(d, n), NewMat(d, k), NewMat(k, n)
-	for _, m := range []Mat{u, v} {
-		for i := range m.Data {
-			m.Data[i] = 5 * r.Float64()
-		}
-	}
-	for i := range d {
-		product(noisy.Row(i), u.Row(i), v)
-		for j := range n {
-			noisy.Row(i)[j] = max(noisy.At(i, j)+5*normal(&r), 0)
-		}
+	draw := func() float64 { return 5 * r.Float64() }
+	noisy = Times(Drawn(d, k, draw), Drawn(k, n, draw))
+	for i, w := range noisy.Data {
+		noisy.Data[i] = max(w+5*normal(&r), 0)
 	}
 	return noisy, k
 }
@@ -422,18 +405,10 @@ func TestStartFromSome(t *testing.T) {
 	samples := startSamples
 	defer func() { startSamples = samples }()
 	src := random.Split(7, 1)
-	u, v, x := NewMat(d, k), NewMat(k, n), NewMat(d, n)
-	for _, m := range []Mat{u, v} {
-		for i := range m.Data {
-			m.Data[i] = -elem.Log(src.Float64())
-		}
-	}
-	for i := range d {
-		row := x.Row(i)
-		product(row, u.Row(i), v)
-		for j := range row {
-			row[j] *= math.Exp(float64(i%5)) * (0.5 + src.Float64())
-		}
+	draw := func() float64 { return -elem.Log(src.Float64()) }
+	x := Times(Drawn(d, k, draw), Drawn(k, n, draw))
+	for i := range x.Data {
+		x.Data[i] *= math.Exp(float64(i/n%5)) * (0.5 + src.Float64())
 	}
 	unseen := []int{7, 67} // not among the 80 samples that are drawn
 	clear(x.Row(apart))
@@ -518,17 +493,10 @@ func TestNMFFromSome(t *testing.T) {
 	defer func() { startSamples = samples }()
 	startSamples = 80
 	src := random.Split(8, 1)
-	u, v, x := NewMat(d, k), NewMat(k, n), NewMat(d, n)
-	for _, m := range []Mat{u, v} {
-		for i := range m.Data {
-			m.Data[i] = -elem.Log(src.Float64())
-		}
-	}
-	for i := range d {
-		product(x.Row(i), u.Row(i), v)
-		for j := range n {
-			x.Row(i)[j] *= 0.5 + src.Float64()
-		}
+	draw := func() float64 { return -elem.Log(src.Float64()) }
+	x := Times(Drawn(d, k, draw), Drawn(k, n, draw))
+	for i := range x.Data {
+		x.Data[i] *= 0.5 + src.Float64()
 	}
 	fit := func(opts ...FitOption) *NMF {
 		m := Must(FitNMF(t.Context(), x, k, opts...))(t)

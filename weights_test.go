@@ -377,18 +377,16 @@ func TestResumeWeights(t *testing.T) {
 // not and in any unit; and where x is bent products of known U, the fit finds their V.
 func TestFixedUOfQMF(t *testing.T) {
 	const d, n = 40, 60
-	u, v, x := NewMat(d, 3), NewMat(3, n), NewMat(d, n)
+	u, v := NewMat(d, 3), NewMat(3, n)
 	for i := range u.Data {
 		u.Data[i] = float64(i*7%11) / 5
 	}
 	for i := range v.Data {
 		v.Data[i] = 0.1 + float64(i*i*5%17)/4
 	}
-	for i := range d {
-		product(x.Row(i), u.Row(i), v)
-		for j := range n {
-			x.Data[i*n+j] = math.Pow(x.Data[i*n+j], 0.4+float64(i%5)/4)
-		}
+	x := Times(u, v)
+	for i, w := range x.Data {
+		x.Data[i] = math.Pow(w, 0.4+float64(i/n%5)/4)
 	}
 	correlation := func(a, b []float64) float64 {
 		var sa, sb, aa, bb, ab float64
