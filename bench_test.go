@@ -136,16 +136,9 @@ func BenchmarkRow(b *testing.B) {
 		b.Run(c.name+"/public", func(b *testing.B) {
 			opts := []Option{WithEpsilon(c.eps), WithTargetWeights(w), WithSquash(SquashNone)}
 			for range b.N {
-				t, err := Solve(x, opts...)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err = t.Quantile(q); err != nil {
-					b.Fatal(err)
-				}
-				if _, err = t.QuantileVJP(q, z); err != nil {
-					b.Fatal(err)
-				}
+				t := Must(Solve(x, opts...))(b)
+				OK(b, ErrorOf(t.Quantile(q)))
+				OK(b, ErrorOf(t.QuantileVJP(q, z)))
 			}
 			ratio(b)
 		})
@@ -230,7 +223,7 @@ func BenchmarkEpoch(b *testing.B) {
 			x := Drawn(c.d, c.n, func() float64 { return math.Exp(normal(&r)) })
 			// The first epoch has the checks and the start with it, and is left out.
 			var began, spent time.Duration
-			err := c.fit(b.Context(), x, c.k,
+			OK(b, c.fit(b.Context(), x, c.k,
 				append(c.opts, WithEpochs(b.N+1), WithWorkers(1), WithProgress(func(p Progress) error {
 					switch p.Epoch {
 					case 1:
@@ -241,13 +234,10 @@ func BenchmarkEpoch(b *testing.B) {
 						spent = cpuTime() - began
 					}
 					return nil
-				}))...)
-			if err != nil {
-				b.Fatal(err)
-			}
+				}))...))
 			const epochs = 5
 			var first, last runtime.MemStats
-			err = c.fit(b.Context(), x, c.k,
+			OK(b, c.fit(b.Context(), x, c.k,
 				append(c.opts, WithEpochs(epochs), WithWorkers(1), WithProgress(func(p Progress) error {
 					switch p.Epoch {
 					case 1:
@@ -256,10 +246,7 @@ func BenchmarkEpoch(b *testing.B) {
 						runtime.ReadMemStats(&last)
 					}
 					return nil
-				}))...)
-			if err != nil {
-				b.Fatal(err)
-			}
+				}))...))
 			b.ReportMetric(float64(last.Mallocs-first.Mallocs)/(epochs-1), "allocs/epoch")
 			b.ReportMetric(float64(spent)/float64(b.N), "cpu-ns/epoch")
 		})

@@ -63,22 +63,8 @@ func TestBQMFPredicts(t *testing.T) {
 		}
 		m := fitBQMF(t, given, 0, WithMissingValues())
 		allFinite(t, "BQMF", m, given)
-		fit, means, missed := m.Reconstruct(), 0.0, 0.0
-		for i := range x.Rows {
-			average, seen := 0.0, 0.0
-			for _, v := range given.Row(i) {
-				if v == v {
-					average += v
-					seen++
-				}
-			}
-			for j, v := range given.Row(i) {
-				if v != v {
-					means += loss.At(x.At(i, j), average/seen)
-					missed += loss.At(x.At(i, j), fit.At(i, j))
-				}
-			}
-		}
+		missed := MeanOver(float64(loss), x, m.Reconstruct(), Missing(given))
+		means := MeanOver(float64(loss), x, RowMeans(given), Missing(given))
 		if missed > 0.35*means || m.loss != loss {
 			t.Errorf("%v: hidden cells lose %g, their means %g", m.loss, missed, means)
 		}
@@ -699,14 +685,10 @@ func TestBQMFIntervalsHold(t *testing.T) {
 			}
 			m := fitBQMF(t, given, 0, WithMissingValues())
 			below, upTo, err := m.Probability(x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			OK(t, err)
 			for k, p := range []float64{0.5, 0.8, 0.95} {
 				lo, hi, err := m.Interval(p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				OK(t, err)
 				for i, v := range given.Data {
 					if v == v {
 						continue

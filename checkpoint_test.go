@@ -242,11 +242,7 @@ func TestStatesOutOfRange(t *testing.T) {
 			opts []FitOption
 		}{"other samples": {fewer, 2, opts}, "other features": {lower, 2, opts}, "another rank": {x, 1, opts},
 			"no held-out cells": {x, 2, slices.Delete(slices.Clone(opts), 1, 2)}} {
-			other, err := Fit(ctx, model, of.x, of.rank, of.opts...)
-			if err != nil {
-				t.Fatal(what, err)
-			}
-			b := FileOf(t, other)
+			b := FileOf(t, Must(Fit(ctx, model, of.x, of.rank, of.opts...))(t))
 			refused("the best model of "+what, with(b), f.Offset("BEST"))
 		}
 	}

@@ -121,12 +121,9 @@ func TestRestartsObjective(t *testing.T) {
 		var losses, objectives []float64
 		var models []Model
 		for seed := range uint64(seeds) {
-			m, err := c.fit(append(slices.Clone(opts), WithSeed(c.from+seed))...)
-			if err != nil {
-				t.Fatal(c.name, err)
-			}
+			m := Must(c.fit(append(slices.Clone(opts), WithSeed(c.from+seed))...))(t)
 			u, v := m.Factors()
-			loss := meanOver(1, x, m.Reconstruct(), everyCell)
+			loss := MeanOver(1, x, m.Reconstruct(), func(int, int) bool { return true })
 			losses, objectives, models = append(losses, loss),
 				append(objectives, loss+c.penalty*c.regular(u, v)), append(models, m)
 		}
@@ -134,10 +131,7 @@ func TestRestartsObjective(t *testing.T) {
 		if want == 0 || c.penalty > 0 && want == slices.Index(losses, slices.Min(losses)) {
 			t.Errorf("%s: losses %v, with penalty %v: nothing is tested", c.name, losses, objectives)
 		}
-		best, err := c.fit(append(slices.Clone(opts), WithSeed(c.from), WithRestarts(seeds))...)
-		if err != nil {
-			t.Fatal(c.name, err)
-		}
+		best := Must(c.fit(append(slices.Clone(opts), WithSeed(c.from), WithRestarts(seeds))...))(t)
 		u, v := best.Factors()
 		wantU, wantV := models[want].Factors()
 		closeTo(t, c.name+": U", u.Data, wantU.Data, 0)

@@ -28,6 +28,17 @@ func begun(d, n int) (u, v Mat) {
 	return u, v
 }
 
+// spotted are weights of the cells of x, 3 but for 0 in one of so many, and x without what weighs nothing.
+func spotted(x Mat, many int) (only, hidden Mat) {
+	only, hidden = x.Clone(), x.Clone()
+	for i := range x.Data {
+		if only.Data[i] = 3; i*7%many == 0 {
+			only.Data[i], hidden.Data[i] = 0, math.NaN()
+		}
+	}
+	return only, hidden
+}
+
 // sameWay reports losses that differ: at the start by rounding, after it by what steps make of that.
 func sameWay(t *testing.T, got, want []float64, start, rest float64) {
 	t.Helper()
@@ -178,12 +189,7 @@ func TestCellWeightsOfQMF(t *testing.T) {
 func TestWeightsOfQMFQ(t *testing.T) {
 	x, times := heavy()
 	u, v := begun(x.Dims())
-	only, hidden := NewMat(x.Dims()), x.Clone()
-	for i := range x.Data {
-		if only.Data[i] = 3; i*7%5 == 0 {
-			only.Data[i], hidden.Data[i] = 0, math.NaN()
-		}
-	}
+	only, hidden := spotted(x, 5)
 	for name, opts := range map[string][]FitOption{
 		"KL":        {WithProjection(KLUpdates(4))},
 		"Frobenius": {WithLoss(Frobenius), WithProjection(FrobeniusUpdates(4))},
@@ -235,10 +241,11 @@ func TestWeightsOfTrials(t *testing.T) {
 func TestWeightsOfHidden(t *testing.T) {
 	Slow(t)
 	x, _ := heavy()
-	only, hidden, wrong := NewMat(x.Dims()), x.Clone(), x.Clone()
-	for i := range x.Data {
-		if only.Data[i] = 3; i*7%5 == 0 {
-			only.Data[i], hidden.Data[i], wrong.Data[i] = 0, math.NaN(), 1e9
+	only, hidden := spotted(x, 5)
+	wrong := x.Clone()
+	for i, w := range only.Data {
+		if w == 0 {
+			wrong.Data[i] = 1e9
 		}
 	}
 	masks := Masks{Repeats: 2}

@@ -124,7 +124,7 @@ func TestHeldOutFormula(t *testing.T) {
 				}
 			}
 			masks[hidden.String()]++
-			want = append(want, meanOver(1, x, f.fit,
+			want = append(want, MeanOver(1, x, f.fit,
 				func(i, j int) bool {
 					return x.At(i, j) == x.At(i, j) &&
 						f.seen.At(i, j) != f.seen.At(i, j)

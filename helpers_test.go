@@ -289,24 +289,28 @@ func derivative(f func(d float64) float64, h float64) float64 {
 	return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
 }
 
-// textbook is Δ(x, t) as books print it, for x, t > 0.
-func textbook(beta, x, t float64) float64 {
-	switch beta {
-	case 1:
+// Textbook is Δ(x, t) as books print it, for t > 0, with 0 log 0 = 0.
+func Textbook(beta, x, t float64) float64 {
+	switch {
+	case beta == 1 && x == 0:
+		return t
+	case beta == 1:
 		return x*math.Log(x/t) - x + t
-	case 0:
+	case beta == 0:
 		return x/t - math.Log(x/t) - 1
+	case beta == 2:
+		return (x - t) * (x - t) / 2
 	}
 	return (math.Pow(x, beta) + (beta-1)*math.Pow(t, beta) - beta*x*math.Pow(t, beta-1)) / (beta * (beta - 1))
 }
 
-// meanOver is the mean of Δ(x, fit) over the cells that of picks.
-func meanOver(beta float64, x, fit Mat, of func(i, j int) bool) float64 {
+// MeanOver is the mean of Δ(x, fit) over the cells that of picks.
+func MeanOver(beta float64, x, fit Mat, of func(i, j int) bool) float64 {
 	sum, count := 0.0, 0
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
 			if of(i, j) {
-				sum += textbook(beta, v, fit.At(i, j))
+				sum += Textbook(beta, v, fit.At(i, j))
 				count++
 			}
 		}
@@ -314,7 +318,27 @@ func meanOver(beta float64, x, fit Mat, of func(i, j int) bool) float64 {
 	return sum / float64(count)
 }
 
-func everyCell(int, int) bool { return true }
+// Missing picks the cells that x lacks.
+func Missing(x Mat) func(i, j int) bool {
+	return func(i, j int) bool { return math.IsNaN(x.At(i, j)) }
+}
+
+// RowMeans has in every cell the mean of those that x has in the row.
+func RowMeans(x Mat) Mat {
+	means := NewMat(x.Dims())
+	for i := range x.Rows {
+		sum, seen := 0.0, 0.0
+		for _, v := range x.Row(i) {
+			if v == v {
+				sum, seen = sum+v, seen+1
+			}
+		}
+		for j := range x.Cols {
+			means.Set(i, j, sum/seen)
+		}
+	}
+	return means
+}
 
 // quick are options by which a fit of a method is short: a QMFQ by its quickest projection.
 func quick(method Method) []FitOption {

@@ -141,9 +141,7 @@ func TestRowsMemory(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := fit(); err != nil {
-			t.Fatal(name, err)
-		}
+		OK(t, fit())
 		runtime.ReadMemStats(&after)
 		t.Logf("%s: %d bytes allocated in all, %d of numbers", name, after.TotalAlloc-before.TotalAlloc, all)
 		if got := after.TotalAlloc - before.TotalAlloc; got > all/2 {

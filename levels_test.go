@@ -1,6 +1,7 @@
 package quantmf_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -42,21 +43,15 @@ func TestChosenLevels(t *testing.T) {
 		low, high := slices.Min(x), slices.Max(x)
 		eps := WithEpsilon(c.eps)
 		whole := Must(Solve(x, eps, WithLevels(c.n)))(t)
-		ranks, err1 := SoftRank(x, eps)
-		sorted, err2 := SoftSort(x, eps)
-		if err := errors.Join(err1, err2); err != nil || len(sorted) != c.n {
-			t.Fatal(err, len(sorted))
+		ranks, sorted := Must(SoftRank(x, eps))(t), Must(SoftSort(x, eps))(t)
+		if len(sorted) != c.n {
+			t.Fatal(len(sorted))
 		}
 		order := make([]int, c.n)
 		for i := range order {
 			order[i] = i
 		}
-		slices.SortFunc(order, func(i, j int) int {
-			if x[i] < x[j] {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
 		most, mean, before := 0.0, 0.0, 0.0
 		for i, want := range whole.Rank() {
 			most = max(most, math.Abs(ranks[i]-want)/float64(c.n))
@@ -166,10 +161,8 @@ func TestChosenExtremes(t *testing.T) {
 		"rank, back":    func() (Mat, error) { return SoftRankRowsVJP(x, z) },
 		"sort":          func() (Mat, error) { return SoftSortRows(far) },
 	} {
-		for i, v := range Must(of())(t).Data {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				t.Errorf("%s: number %d is %v", name, i, v)
-			}
+		if v := Must(of())(t).Data; NotFinite(v) >= 0 {
+			t.Errorf("%s: %v", name, v)
 		}
 	}
 }
@@ -196,20 +189,10 @@ func TestOperatorsOfRows(t *testing.T) {
 		"iterated":  {WithIterations(30), WithLevels(6)},
 		"smoothest": {WithEpsilon(1)}} {
 		with := func(more ...Option) []Option { return append(slices.Clone(opts), more...) }
-		ranks, err := SoftRankRows(x, opts...)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		sorted, err := SoftSortRows(x, opts...)
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		ranks, sorted := Must(SoftRankRows(x, opts...))(t), Must(SoftSortRows(x, opts...))(t)
 		zs := Mat{Rows: d, Cols: sorted.Cols, Stride: n, Data: z.Data}
-		back, err1 := SoftRankRowsVJP(x, z, with(WithWorkers(2))...)
-		sback, err2 := SoftSortRowsVJP(x, zs, with(WithWorkers(1))...)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(name, err)
-		}
+		back := Must(SoftRankRowsVJP(x, z, with(WithWorkers(2))...))(t)
+		sback := Must(SoftSortRowsVJP(x, zs, with(WithWorkers(1))...))(t)
 		for i := range d {
 			r, _ := SoftRank(x.Row(i), opts...)
 			s, _ := SoftSort(x.Row(i), opts...)
@@ -258,14 +241,8 @@ func TestOperatorsOfRowsErrors(t *testing.T) {
 	ended, stop := context.WithCancel(context.Background())
 	stop()
 	for name, f := range map[string]func(x, z Mat, opts ...Option) error{
-		"rank": func(x, _ Mat,
-			opts ...Option) error {
-			return ErrorOf(SoftRankRows(x, opts...))
-		},
-		"sort": func(x, _ Mat,
-			opts ...Option) error {
-			return ErrorOf(SoftSortRows(x, opts...))
-		},
+		"rank": func(x, _ Mat, opts ...Option) error { return ErrorOf(SoftRankRows(x, opts...)) },
+		"sort": func(x, _ Mat, opts ...Option) error { return ErrorOf(SoftSortRows(x, opts...)) },
 		"back from ranks": func(x, z Mat, opts ...Option) error {
 			return ErrorOf(SoftRankRowsVJP(x, z, opts...))
 		},

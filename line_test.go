@@ -148,16 +148,8 @@ func TestLineContainsNMF(t *testing.T) {
 	ctx, x := context.Background(), farProduct()
 	holes := holed(x, 0.1)
 	loss := func(m Model, err error) float64 {
-		if err != nil {
-			t.Fatal(err)
-		}
-		fit, sum := m.Reconstruct(), 0.0
-		for i, v := range holes.Data {
-			if v != v {
-				sum += divergence.KL.Value(x.Data[i], fit.Data[i], 1e-300)
-			}
-		}
-		return sum
+		OK(t, err)
+		return MeanOver(1, x, m.Reconstruct(), Missing(holes))
 	}
 	nmf := loss(FitNMF(ctx, holes, 2, WithMissingValues()))
 	with := loss(FitQMF(ctx, holes, 2, WithMissingValues()))
@@ -225,10 +217,7 @@ func TestLineOff(t *testing.T) {
 		{"given 1", 1, []FitOption{WithLine(1)}},
 		{"WithInit", 0.5, []FitOption{WithInit(u, v)}},
 	} {
-		m, err := FitQMF(context.Background(), x, 2, append(c.opts, WithEpochs(1))...)
-		if err != nil {
-			t.Fatal(c.name, err)
-		}
+		m := Must(FitQMF(context.Background(), x, 2, append(c.opts, WithEpochs(1))...))(t)
 		if m.Line != c.want || (Total(m.Slopes) > 0) != (c.want > 0) {
 			t.Errorf("%s: τ %v, want %v; slopes %v", c.name, m.Line, c.want, m.Slopes)
 		}
@@ -242,10 +231,7 @@ func TestLineOff(t *testing.T) {
 // TestLineEarlierFile: a file of a model without lines is refused in words.
 func TestLineEarlierFile(t *testing.T) {
 	t.Parallel()
-	m, err := FitQMF(context.Background(), first(toy(3), 20), 2, WithEpochs(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := Must(FitQMF(context.Background(), first(toy(3), 20), 2, WithEpochs(0)))(t)
 	sections := m.sections()
 	for i, s := range sections {
 		if s.Tag == "TOOK" {
@@ -253,7 +239,7 @@ func TestLineEarlierFile(t *testing.T) {
 		}
 	}
 	var format *FormatError
-	err = new(QMF).UnmarshalBinary(section.Encode(section.QMF, sections))
+	err := new(QMF).UnmarshalBinary(section.Encode(section.QMF, sections))
 	if !errors.As(err, &format) || !strings.Contains(err.Error(), "earlier version") {
 		t.Error(err)
 	}

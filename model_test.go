@@ -322,13 +322,8 @@ func TestTopFeaturesOfAnother(t *testing.T) {
 		worse := 0
 		explained, share := make([]float64, d), NewMat(d, k)
 		for i := range d {
-			own, constant := NewMat(1, y.Cols), NewMat(1, y.Cols)
-			for j := range y.Cols {
-				own.Set(0, j, fit.At(i, j))
-				constant.Set(0, j, Mean(y.Row(i)))
-			}
-			row := Mat{Rows: 1, Cols: y.Cols, Stride: y.Cols, Data: y.Row(i)}
-			explained[i] = 1 - meanOver(1, row, own, everyCell)/meanOver(1, row, constant, everyCell)
+			row := func(k, _ int) bool { return k == i }
+			explained[i] = 1 - MeanOver(1, y, fit, row)/MeanOver(1, y, RowMeans(y), row)
 			if explained[i] < 0 {
 				worse++
 			}

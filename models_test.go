@@ -398,10 +398,7 @@ func TestStops(t *testing.T) {
 		whole := &ending{Context: t.Context()}
 		var told []Progress
 		tell := func(p Progress) error { told = append(told, p); return nil }
-		m, err := w.fit(whole, w.x, WithWorkers(1), WithProgress(tell))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := Must(w.fit(whole, w.x, WithWorkers(1), WithProgress(tell)))(t)
 		epochs = len(factors(m).History) - 1
 		for _, p := range told {
 			epochs = max(epochs, p.Epoch)
@@ -436,7 +433,7 @@ func TestStops(t *testing.T) {
 				t.Errorf("stopped %s by the report: %v", says, err)
 			}
 		}
-		m, err = w.fit(t.Context(), w.x, WithCheckpoint(2, func([]byte) error { return cause }))
+		m, err := w.fit(t.Context(), w.x, WithCheckpoint(2, func([]byte) error { return cause }))
 		check("saving", m, err, cause)
 	})
 }
@@ -556,12 +553,8 @@ func TestUnits(t *testing.T) {
 					[]float64{want.(*BQMF).LeaveOneOut}, unit, 1e-6)
 			}
 			alike("held-out loss", b.Validation, a.Validation, unit, 1e-6)
-			scoreA, err1 := want.Score(t.Context(), w.x)
-			scoreB, err2 := got.Score(t.Context(), y)
-			if err1 != nil || err2 != nil {
-				t.Fatal(err1, err2)
-			}
-			alike("score", []float64{scoreB}, []float64{scoreA}, unit, 1e-6)
+			score := Must(want.Score(t.Context(), w.x))(t)
+			alike("score", []float64{Must(got.Score(t.Context(), y))(t)}, []float64{score}, unit, 1e-6)
 			alike("Loss", []float64{Must(got.Loss(y))(t)}, []float64{Must(want.Loss(w.x))(t)}, unit, 1e-6)
 			if !w.says("restarts") && w.method != MethodBQMF && !slices.ContainsFunc(b.History,
 				func(h float64) bool { return math.Abs(told-h) <= 0.3*h }) {
@@ -596,13 +589,7 @@ func TestFiles(t *testing.T) {
 		}) {
 			t.Errorf("best epoch %d, warnings %v; were %d, %v", b.Best, b.Warnings, a.Best, a.Warnings)
 		}
-		more, err := AppendSection(data, "name", []byte("abc"))
-		if err == nil {
-			more, err = AppendSection(more, "made", nil)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		more := Must(AppendSection(Must(AppendSection(data, "name", []byte("abc")))(t), "made", nil))(t)
 		for tag, want := range map[string]string{"name": "abc", "made": ""} {
 			if p, has, err := Section(more, tag); string(p) != want || !has || err != nil {
 				t.Errorf("section %s: %q, %v, %v", tag, p, has, err)
@@ -655,38 +642,13 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// delta is Δ_β(x, t) as books print it, with 0 log 0 = 0.
-func delta(beta, x, t float64) float64 {
-	switch {
-	case x == 0 && beta == 1:
-		return t
-	case beta == 1:
-		return x*math.Log(x/t) - x + t
-	case beta == 0:
-		return x/t - math.Log(x/t) - 1
-	}
-	return (math.Pow(x, beta) + (beta-1)*math.Pow(t, beta) - beta*x*math.Pow(t, beta-1)) / (beta * (beta - 1))
-}
-
 // means are the mean divergences of the observed cells of x from fit, of each row and of all.
 func means(beta float64, x, fit Mat) (rows []float64, all float64) {
-	cells := 0.0
-	for i := range x.Rows {
-		sum, seen := 0.0, 0.0
-		for j, v := range x.Row(i) {
-			switch {
-			case v != v:
-				continue
-			case beta == 2:
-				sum += (v - fit.At(i, j)) * (v - fit.At(i, j)) / 2
-			default:
-				sum += delta(beta, v, fit.At(i, j))
-			}
-			seen++
-		}
-		rows, all, cells = append(rows, sum/seen), all+sum, cells+seen
+	seen := func(i, j int) bool { return !Missing(x)(i, j) }
+	for row := range x.Rows {
+		rows = append(rows, MeanOver(beta, x, fit, func(i, j int) bool { return i == row && seen(i, j) }))
 	}
-	return rows, all / cells
+	return rows, MeanOver(beta, x, fit, seen)
 }
 
 // inflated is T(U v), what a model but a BQMF says of samples at v.
@@ -738,19 +700,7 @@ func TestAnswers(t *testing.T) {
 		if f := factors(m); w.method != MethodBQMF && !w.says("validation") && !w.says("weights") {
 			near("the loss of the best epoch", f.History[f.Best], want, 1e-8)
 		}
-		constant := NewMat(w.x.Rows, w.x.Cols)
-		for i := range constant.Rows {
-			sum, seen := 0.0, 0.0
-			for _, v := range w.x.Row(i) {
-				if v == v {
-					sum, seen = sum+v, seen+1
-				}
-			}
-			for j := range constant.Cols {
-				constant.Set(i, j, sum/seen)
-			}
-		}
-		spreads, _ := means(beta, w.x, constant)
+		spreads, _ := means(beta, w.x, RowMeans(w.x))
 		good := Must(m.Goodness(w.x))(t)
 		for i, g := range good {
 			if spreads[i] < 1e-12 {
@@ -775,9 +725,7 @@ func TestAnswers(t *testing.T) {
 		if err != nil || v.Rows != factors(m).U.Cols || v.Cols != y.Cols {
 			t.Fatal(v.Rows, v.Cols, err)
 		}
-		if score, err = m.Score(ctx, y); err != nil {
-			t.Fatal(err)
-		}
+		score = Must(m.Score(ctx, y))(t)
 		if w.method != MethodBQMF {
 			_, want := means(beta, y, inflated(t, m, v))
 			near("Score", score, want, 1e-9)
@@ -910,9 +858,8 @@ func TestHiddenCells(t *testing.T) {
 				t.Errorf("a truncated SVD with hidden cells: %v", err)
 			}
 			return
-		} else if err != nil {
-			t.Fatal(err)
 		}
+		OK(t, err)
 		want := w.must(t, w.x).Reconstruct()
 		for i, v := range m.Reconstruct().Data {
 			if !(math.Abs(v-want.Data[i]) <= 1e-7*slices.Max(want.Data)) {
@@ -924,22 +871,8 @@ func TestHiddenCells(t *testing.T) {
 	for _, w := range []way{{method: MethodNMF}, {method: MethodQMF}, {method: MethodQMFQ},
 		{method: MethodQMFQ, opts: []FitOption{WithProjection(FrobeniusUpdates(30))}}} {
 		w.loss = KL
-		fit, ours, theirs := w.must(t, holed, WithMissingValues()).Reconstruct(), 0.0, 0.0
-		for i := range full.Rows {
-			sum, seen := 0.0, 0.0
-			for _, v := range holed.Row(i) {
-				if v == v {
-					sum, seen = sum+v, seen+1
-				}
-			}
-			for j, v := range holed.Row(i) {
-				if v != v {
-					ours += delta(1, full.At(i, j), fit.At(i, j))
-					theirs += delta(1, full.At(i, j), sum/seen)
-				}
-			}
-		}
-		if !(ours < 0.75*theirs) {
+		ours := MeanOver(1, full, w.must(t, holed, WithMissingValues()).Reconstruct(), Missing(holed))
+		if theirs := MeanOver(1, full, RowMeans(holed), Missing(holed)); !(ours < 0.75*theirs) {
 			t.Errorf("%v: hidden cells are missed by %v, by the means of rows by %v", w.method, ours, theirs)
 		}
 	}
@@ -958,7 +891,7 @@ func TestHeldOutCells(t *testing.T) {
 		fit := m.Reconstruct()
 		moved := with(w.x, func(i, j int, v float64) float64 {
 			if of := either(held(i, j), 0, 1); v == v {
-				sums[of], counts[of] = sums[of]+delta(float64(w.loss), v, fit.At(i, j)), counts[of]+1
+				sums[of], counts[of] = sums[of]+Textbook(float64(w.loss), v, fit.At(i, j)), counts[of]+1
 			}
 			return either(held(i, j), v*(1+1e-9), v) // the best epoch stays
 		})

@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -37,10 +36,7 @@ type scikit struct {
 
 func loadScikit(t *testing.T) (s scikit) {
 	t.Helper()
-	f, err := os.Open("testdata/nmf.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := Must(os.Open("testdata/nmf.json.gz"))(t)
 	defer f.Close()
 	z := Must(gzip.NewReader(f))(t)
 	var raw map[string]json.RawMessage
@@ -48,12 +44,8 @@ func loadScikit(t *testing.T) (s scikit) {
 	for name, to := range map[string]*Mat{"x": &s.X, "u": &s.U0, "v": &s.V0, "U": &s.U, "V": &s.V,
 		"nndsvdU": &s.NNDSVDU, "nndsvdV": &s.NNDSVDV} {
 		var rows [][]float64
-		if err := json.Unmarshal(raw[name], &rows); err != nil {
-			t.Fatal(name, err)
-		}
-		if *to, err = MatOf(rows...); err != nil {
-			t.Fatal(name, err)
-		}
+		OK(t, json.Unmarshal(raw[name], &rows))
+		*to = Must(MatOf(rows...))(t)
 	}
 	OK(t, errors.Join(json.Unmarshal(raw["S"], &s.S), json.Unmarshal(raw["loss"], &s.Loss),
 		json.Unmarshal(raw["penalised"], &s.Penalised)))
@@ -263,19 +255,10 @@ func TestStartSVD(t *testing.T) {
 	}
 	closeTo(t, "V of another unit", b.V.Data, a.V.Data, 1e-9*largest(a.V.Data))
 	holes := holed(small, 0.2)
-	filled := holes.Clone()
-	for i := range filled.Rows {
-		mean, k := 0.0, 0.0
-		for _, v := range holes.Row(i) {
-			if v == v {
-				mean += v
-				k++
-			}
-		}
-		for j, v := range holes.Row(i) {
-			if v != v {
-				filled.Set(i, j, mean/k)
-			}
+	filled := RowMeans(holes)
+	for i, v := range holes.Data {
+		if v == v {
+			filled.Data[i] = v
 		}
 	}
 	p := Must(FitNMF(ctx, holes, 4, WithStart(StartSVD), WithMissingValues(), WithEpochs(0)))(t)
@@ -633,14 +616,7 @@ func TestEndOfHidden(t *testing.T) {
 			t.Errorf("%s: hidden cells lose %v, after all epochs %v", name, p[0].Mean, p[1].Mean)
 		}
 	}
-	missed := func(m *NMF) (loss float64) {
-		for i, v := range m.Reconstruct().Data {
-			if w := holes.Data[i]; w != w {
-				loss += divergence.KL.Divergence(truth.Data[i], v)
-			}
-		}
-		return loss
-	}
+	missed := func(m *NMF) float64 { return MeanOver(1, truth, m.Reconstruct(), Missing(holes)) }
 	if a, b := missed(ended), missed(all); !(a < 0.8*b) {
 		t.Errorf("missing cells are off by %v, after all epochs by %v", a, b)
 	}

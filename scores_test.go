@@ -92,9 +92,7 @@ func TestPredictIntervals(t *testing.T) {
 	var widths [2]float64
 	for k, p := range []float64{0.5, 0.9} {
 		lo, hi, err := m.PredictInterval(t.Context(), fresh, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		OK(t, err)
 		in, all := 0.0, 0.0
 		for i := range lo.Rows {
 			for j := range lo.Cols {

@@ -79,9 +79,7 @@ func TestQuantileWeightsSum(t *testing.T) {
 		{[]float64{0, 5e-17, 1 - 0x1p-53, 1}, 0.25, []float64{0.25, 0.5, 0.25}},
 	} {
 		b, at, err := QuantileWeights(c.levels, c.width)
-		if err != nil {
-			t.Fatal(err)
-		}
+		OK(t, err)
 		if len(b) != len(c.want) {
 			t.Errorf("levels %v, width %v: weights %v, want %v", c.levels, c.width, b, c.want)
 			continue
@@ -145,9 +143,7 @@ func TestQuantileWeights(t *testing.T) {
 			}
 		}
 		b, at, err := QuantileWeights(levels, asked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		OK(t, err)
 		if math.Abs(Total(b)-1) > 1e-12 || slices.Min(b) <= 0 || len(b) > 2*len(centers)+1 {
 			t.Errorf("%v, %v: weights %v", levels, asked, b)
 		}

@@ -76,18 +76,13 @@ func TestTransformFromProjection(t *testing.T) {
 	ctx := context.Background()
 	const d, columns = 30, 40
 	for _, c := range some([]struct{ n, k int }{{5, 4}, {5, 8}}, 1) {
-		x := columnsOf(first(toy(1), d), func(j int) bool { return j < c.n })
-		q, err := FitQMFQ(ctx, x, c.k, WithEpochs(5), WithEpsilon(0.0005))
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := first(toy(1), d).columns(c.n)
+		q := Must(FitQMFQ(ctx, x, c.k, WithEpochs(5), WithEpsilon(0.0005)))(t)
 		r := random.Split(3, 3)
 		v, fresh := make([]float64, c.k), NewMat(d, columns)
 		maps := make([]*Map, d)
 		for i := range maps {
-			if maps[i], err = q.Inflate(i); err != nil {
-				t.Fatal(err)
-			}
+			maps[i] = Must(q.Inflate(i))(t)
 		}
 		inflated := func(v []float64, i int) float64 {
 			w := 0.0
@@ -110,7 +105,7 @@ func TestTransformFromProjection(t *testing.T) {
 			loss := func(v []float64) float64 {
 				sum := 0.0
 				for i := range d {
-					sum += textbook(1, fresh.At(i, j), inflated(v, i))
+					sum += Textbook(1, fresh.At(i, j), inflated(v, i))
 				}
 				return sum
 			}
@@ -155,16 +150,11 @@ func TestTransformAtItsLeast(t *testing.T) {
 		eps    float64
 		smooth bool
 	}{{20, 2, 0.02, true}, {20, 4, 0.02, true}, {40, 4, 0.02, true}, {5, 8, 0.0005, false}} {
-		q, err := FitQMF(ctx, columnsOf(first(toy(1), d), func(j int) bool { return j < c.n }), c.k,
-			WithEpochs(5), WithEpsilon(c.eps), WithShrinkage(0), WithStart(StartScores))
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := Must(FitQMF(ctx, first(toy(1), d).columns(c.n), c.k,
+			WithEpochs(5), WithEpsilon(c.eps), WithShrinkage(0), WithStart(StartScores)))(t)
 		maps := make([]*Map, d)
 		for i := range maps {
-			if maps[i], err = q.Map(i); err != nil {
-				t.Fatal(err)
-			}
+			maps[i] = Must(q.Map(i))(t)
 		}
 		fit := func(i int, v []float64) float64 {
 			w := 0.0
@@ -195,7 +185,7 @@ func TestTransformAtItsLeast(t *testing.T) {
 			loss := func() float64 {
 				sum := 0.0
 				for i := range d {
-					sum += textbook(1, x.At(i, j), fit(i, v))
+					sum += Textbook(1, x.At(i, j), fit(i, v))
 				}
 				return sum
 			}
@@ -295,17 +285,9 @@ func (p *plainSearch) at(i int, z []float64) (w, t, slope float64) {
 func (p *plainSearch) loss(x, z []float64) (sum float64) {
 	for i, x := range x {
 		_, t, _ := p.at(i, z)
-		sum += leibler(x, t)
+		sum += Textbook(1, x, t)
 	}
 	return sum
-}
-
-// leibler is the divergence of x from t, with 0 log 0 = 0.
-func leibler(x, t float64) float64 {
-	if x == 0 {
-		return t
-	}
-	return textbook(1, x, t)
 }
 
 // model returns gradient and matrix of Gauss and Newton in z.
@@ -400,7 +382,7 @@ func (p *plainSearch) search(x []float64) float64 {
 	for j := range near {
 		order[j] = j
 		for i, x := range x {
-			near[j] += leibler(x, p.fitted.At(i, j))
+			near[j] += Textbook(1, x, p.fitted.At(i, j))
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(near[a], near[b]) })

@@ -38,14 +38,7 @@ func TestUpdatedAsGoodAsARefit(t *testing.T) {
 				}
 				whole, fresh := columnsOf(x, isNew), columnsOf(given, isNew)
 				m := Must(FitBQMF(ctx, columnsOf(given, func(j int) bool { return !isNew(j) }), 0))(t)
-				loss := func(p Mat) (sum float64) {
-					for i, v := range fresh.Data {
-						if v != v {
-							sum += KL.At(whole.Data[i], p.Data[i])
-						}
-					}
-					return sum
-				}
+				loss := func(p Mat) float64 { return MeanOver(1, whole, p, Missing(fresh)) }
 				refit := Must(FitBQMF(ctx, given, 0, WithMissingValues()))(t).Reconstruct()
 				least := loss(columnsOf(refit, isNew))
 				alone += math.Log(loss(Must(m.Predict(ctx, fresh))(t))/least) / 2

@@ -47,18 +47,9 @@ func unrepeated(x Mat, times []float64) Mat {
 // as often: from the same factors it has the same losses, and the same U.
 func TestSampleWeights(t *testing.T) {
 	Slow(t)
-	x := first(toy(0), 13).Clone()
-	x.Cols = 12
-	x = x.Clone()
-	times := []float64{1, 3, 0, 1, 2, 1, 1, 4, 1, 0, 2, 1}
+	x, times := heavy()
 	held := holed(x, 0.15)
-	u, v := NewMat(x.Rows, 3), NewMat(3, x.Cols)
-	for i := range u.Data {
-		u.Data[i] = 1 + float64(i*7%11)/3
-	}
-	for i := range v.Data {
-		v.Data[i] = 1 + float64(i*5%13)/4
-	}
+	u, v := begun(x.Dims())
 	for name, c := range map[string]struct {
 		x    Mat
 		opts []FitOption
@@ -143,14 +134,10 @@ func TestSampleWeights(t *testing.T) {
 // that are all the same are none.
 func TestCellWeights(t *testing.T) {
 	x := first(toy(0), 13).Clone()
-	w, flat, only := x.Clone(), x.Clone(), x.Clone()
-	hidden := x.Clone()
+	w, flat := x.Clone(), x.Clone()
+	only, hidden := spotted(x, 11)
 	for i := range w.Data {
-		w.Data[i] = float64(i*7%11) / 4 // some are 0
-		flat.Data[i], only.Data[i] = 3, 3
-		if i*7%11 == 0 {
-			only.Data[i], hidden.Data[i] = 0, math.NaN()
-		}
+		w.Data[i], flat.Data[i] = float64(i*7%11)/4, 3 // some of w are 0
 	}
 	for name, opts := range map[string][]FitOption{
 		"KL":         {WithEpochs(600)},
@@ -351,10 +338,8 @@ func TestBQMFWeightsOfAnySize(t *testing.T) {
 			lo, hi, err := m.Interval(0.9)
 			OK(t, err)
 			for _, of := range []Mat{m.U, m.V, m.Reconstruct(), lo, hi} {
-				for _, v := range of.Data {
-					if v-v != 0 {
-						t.Fatalf("%v: a model has %v", far, v)
-					}
+				if notFinite(of.Data) >= 0 {
+					t.Fatalf("%v: a model has %v", far, of)
 				}
 			}
 			OK(t, new(BQMF).UnmarshalBinary(FileOf(t, m)))
@@ -367,12 +352,10 @@ func TestBQMFWeightsOfAnySize(t *testing.T) {
 func TestConsensusOfWeights(t *testing.T) {
 	t.Parallel()
 	x := first(toy(0), 13).Clone()
-	only, holes, times := x.Clone(), x.Clone(), make([]float64, x.Cols)
-	for i := range x.Data {
-		if only.Data[i] = 3; i*7%11 == 0 {
-			only.Data[i], holes.Data[i] = 0, math.NaN()
-		}
-		times[i%x.Cols] = float64(1 + i%x.Cols%3)
+	only, holes := spotted(x, 11)
+	times := make([]float64, x.Cols)
+	for j := range times {
+		times[j] = float64(1 + j%3)
 	}
 	of := func(x Mat, opts ...FitOption) *Consensus {
 		return Must(FitConsensus(t.Context(), x, 2, 3, append(opts, WithEpochs(7))...))(t)
