@@ -86,8 +86,7 @@ func TestRatioBesideMissing(t *testing.T) {
 		y := x.Clone()
 		y.Data[hole] = math.NaN()
 		_, err := FitNMF(t.Context(), y, 2, WithLoss(Beta(0)), WithMissingValues())
-		var bad *DataError
-		if !errors.As(err, &bad) || bad.Row != 1 || bad.Col != 2 {
+		if !DataAt(err, 1, 2) {
 			t.Errorf("a missing cell at %d: %v", hole, err)
 		}
 	}
@@ -99,9 +98,8 @@ func TestNearlyZero(t *testing.T) {
 	for _, v := range []float64{0, 5e-324, 1e-61, 1e-40} {
 		x, _ := MatOf([]float64{1, 1, v, 1}, []float64{1, 1, 1, 24})
 		for _, beta := range []float64{6.9e-322, 1e-300, 1e-10} {
-			var data *DataError
-			if m, err := FitNMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3)); !errors.As(err,
-				&data) || data.Row != 0 || data.Col != 2 {
+			m, err := FitNMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3))
+			if !DataAt(err, 0, 2) {
 				t.Errorf("%g under β = %g: %v, %+v", v, beta, err, m)
 			}
 		}

@@ -30,9 +30,8 @@ func TestOtherFactors(t *testing.T) {
 		Must(Fit(t.Context(), method, x, 2, WithEpochs(3), WithInit(u, v), Keep(&states)))(t)
 		w := v.Clone()
 		w.Data[0]++
-		var option *OptionError
 		if _, err := Fit(t.Context(), method, x, 2, WithEpochs(3), WithInit(u, w),
-			WithResume(states[1])); !errors.As(err, &option) || option.Option != "WithInit" {
+			WithResume(states[1])); OptionOf(err) != "WithInit" {
 			t.Errorf("%v: %v", method, err)
 		}
 	}
@@ -96,8 +95,7 @@ func TestResumeNamesOptions(t *testing.T) {
 			if k != option.Epochs {
 				opts = append(opts, WithEpochs(2))
 			}
-			var option *OptionError
-			if err := c.fit(opts...); !errors.As(err, &option) || option.Option != k.String() {
+			if err := c.fit(opts...); OptionOf(err) != k.String() {
 				t.Errorf("%s: a state of another %v: %v", c.target.Name, k, err)
 			}
 		}

@@ -63,9 +63,7 @@ func TestHeldOut(t *testing.T) {
 		y.Set(3, 4, bad)
 		trial := []Trial{{1, []FitOption{WithLoss(loss), WithEpochs(1)}}}
 		for seed := range uint64(10) {
-			var data *DataError
-			if _, err := HeldOut(ctx, y, FitNMF, trial, Masks{1, 0.5, seed, 0}); !errors.As(err, &data) ||
-				data.Row != 3 || data.Col != 4 {
+			if _, err := HeldOut(ctx, y, FitNMF, trial, Masks{1, 0.5, seed, 0}); !DataAt(err, 3, 4) {
 				t.Errorf("%v under a mask: %v", bad, err)
 			}
 		}

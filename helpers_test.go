@@ -144,6 +144,11 @@ func first(x Mat, rows int) Mat {
 	return x
 }
 
+// Part is a view of the columns from one to before another.
+func Part(x Mat, from, to int) Mat {
+	return Mat{Rows: x.Rows, Cols: to - from, Stride: x.Stride, Data: x.Data[from:]}
+}
+
 // columnsOf copies the columns of x that keep says.
 func columnsOf(x Mat, keep func(j int) bool) Mat {
 	var columns []int
@@ -507,6 +512,21 @@ func OK(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// DataAt tells whether an error is one of data in that row and column.
+func DataAt(err error, row, col int) bool {
+	var data *DataError
+	return errors.As(err, &data) && data.Row == row && data.Col == col
+}
+
+// OptionOf is the option that an error names.
+func OptionOf(err error) string {
+	var option *OptionError
+	if !errors.As(err, &option) {
+		return ""
+	}
+	return option.Option
 }
 
 // ErrorOf is the error of a call.

@@ -250,8 +250,7 @@ func TestOperatorsOfRowsErrors(t *testing.T) {
 			return ErrorOf(SoftSortRowsVJP(x, z, opts...))
 		},
 	} {
-		var data *DataError
-		if err := f(bad, good); !errors.As(err, &data) || data.Row != 1 || data.Col != 2 {
+		if err := f(bad, good); !DataAt(err, 1, 2) {
 			t.Errorf("%s of NaN: %v", name, err)
 		}
 		if err := f(Mat{}, good); !typed(err) {

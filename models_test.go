@@ -219,9 +219,7 @@ func TestExtends(t *testing.T) {
 		maps := w.method == MethodQMF || w.method == MethodQMFQ
 		refused := func(why string, m Model, err error) {
 			t.Helper()
-			var o *OptionError
-			if !errors.As(err, &o) || o.Option != "WithEpochs" || !strings.Contains(o.Bound, why) ||
-				m != nil {
+			if OptionOf(err) != "WithEpochs" || !strings.Contains(err.Error(), why) || m != nil {
 				t.Errorf("%v, want %s", err, why)
 			}
 		}
@@ -279,12 +277,12 @@ func TestOtherStates(t *testing.T) {
 		m, err := w.fit(t.Context(), w.x, WithResume(nil))
 		refused("an empty state", m, err, &option)
 		m, err = w.fit(t.Context(), w.x, WithSeed(2), resume)
-		if refused("another seed", m, err, &option); option.Option != "WithSeed" {
+		if refused("another seed", m, err, &option); OptionOf(err) != "WithSeed" {
 			t.Errorf("another seed: %v", err)
 		}
 		m, err = Fit(t.Context(), w.method, w.x, rank-1,
 			append(slices.Clone(w.opts), WithLoss(w.loss), resume)...)
-		if refused("another rank", m, err, &option); option.Option != "rank" {
+		if refused("another rank", m, err, &option); OptionOf(err) != "rank" {
 			t.Errorf("another rank: %v", err)
 		}
 		for method := range MethodBQMF + 1 {
@@ -848,13 +846,12 @@ func checkDeflated(t *testing.T, w way, q *QMFQ, y, v Mat) {
 func TestHiddenCells(t *testing.T) {
 	Slow(t)
 	each(t, func(t *testing.T, w way) {
-		var option *OptionError
 		if w.says("hidden") {
 			return
 		}
 		m, err := w.fit(t.Context(), w.x, WithMissingValues())
 		if w.says("QMFQ, vectors") {
-			if !errors.As(err, &option) || option.Option != "WithProjection" {
+			if OptionOf(err) != "WithProjection" {
 				t.Errorf("a truncated SVD with hidden cells: %v", err)
 			}
 			return
@@ -1033,9 +1030,7 @@ func TestBadData(t *testing.T) {
 			}
 			bad := func(what string, x Rows, row, col int) {
 				t.Helper()
-				var data *DataError
-				if v, err := call(x); !errors.As(err, &data) || data.Row != row || data.Col != col ||
-					v != nil {
+				if v, err := call(x); !DataAt(err, row, col) || v != nil {
 					t.Errorf("%s of %s: %v, %v", name, what, v, err)
 				}
 			}

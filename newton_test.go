@@ -4,7 +4,6 @@ package quantmf
 // write it, its gradient by differences, the promise of its steps, and that it never rises.
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -494,7 +493,7 @@ func TestNewtonScikit(t *testing.T) {
 // TestNewtonLosses: Newton's method is the default of two losses, which end lower with it, and an error under
 // others, whose default is multiplicative updates.
 func TestNewtonLosses(t *testing.T) {
-	x := first(toy(2), 12).columns(30).Clone()
+	x := Part(first(toy(2), 12), 0, 30).Clone()
 	for i := range x.Data {
 		x.Data[i] = max(x.Data[i], 0.1)
 	}
@@ -514,8 +513,7 @@ func TestNewtonLosses(t *testing.T) {
 			of = newton
 		} else {
 			_, err := FitNMF(t.Context(), x, 3, WithLoss(l), WithUpdates(UpdatesNewton))
-			var bad *OptionError
-			if !errors.As(err, &bad) || bad.Option != "WithUpdates" {
+			if OptionOf(err) != "WithUpdates" {
 				t.Errorf("loss %v: %v", l, err)
 			}
 		}

@@ -182,7 +182,7 @@ func TestNeverRises(t *testing.T) {
 // the singular values that NumPy finds.
 func TestNNDSVD(t *testing.T) {
 	s := loadScikit(t)
-	few := columnsOf(s.X, func(j int) bool { return j < 12 })
+	few := Part(s.X, 0, 12)
 	m := Must(FitNMF(context.Background(), few, 5, WithStart(StartSVD), WithEpochs(0)))(t)
 	u, v := s.NNDSVDU.Clone(), s.NNDSVDV.Clone()
 	for c := range 5 {

@@ -59,7 +59,7 @@ func TestQMFGradient(t *testing.T) {
 
 func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, ends Ends, batch int,
 	signed bool) {
-	x := first(toy(1), 6).columns(45).Clone()
+	x := Part(first(toy(1), 6), 0, 45).Clone()
 	if signed {
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {

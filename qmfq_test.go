@@ -148,9 +148,7 @@ func TestQMFQShrinkage(t *testing.T) {
 		if m.inflated.Shrinkage != 0 {
 			t.Errorf("%v: shrunk by %v", o.setting().value, m.inflated.Shrinkage)
 		}
-		var option *OptionError
-		if _, err := FitQMFQ(ctx, x, k, o, WithShrinkage(1)); !errors.As(err, &option) ||
-			option.Option != "WithShrinkage" {
+		if _, err := FitQMFQ(ctx, x, k, o, WithShrinkage(1)); OptionOf(err) != "WithShrinkage" {
 			t.Errorf("%v: %v", o.setting().value, err)
 		}
 	}
@@ -264,9 +262,7 @@ func TestEqualSingularValues(t *testing.T) {
 	}
 	q, err := FitQMFQ(context.Background(), x, 2, WithProjection(TruncatedSVD()), WithStart(StartUniform),
 		WithEpochs(3))
-	var data *DataError
-	if !errors.As(err, &data) || data.Row != -1 || data.Col != -1 ||
-		!strings.Contains(err.Error(), "singular values 2 and 3") {
+	if !DataAt(err, -1, -1) || !strings.Contains(err.Error(), "singular values 2 and 3") {
 		t.Errorf("equal singular values: %v", err)
 	}
 	if q == nil || q.U.Rows != 5 {

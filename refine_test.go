@@ -24,10 +24,6 @@ func bentTable(d, n int, unit float64) Mat {
 	return x
 }
 
-func part(x Mat, from, to int) Mat {
-	return Mat{Rows: x.Rows, Cols: to - from, Stride: x.Stride, Data: x.Data[from:]}
-}
-
 // TestWithModel: a fit that goes on from a model begins at the model's loss and does not end above it, in any
 // unit, signed or not; a file makes no difference.
 func TestWithModel(t *testing.T) {
@@ -99,9 +95,9 @@ func TestWithModelOfBQMF(t *testing.T) {
 		x.Set(7, j, 2) // constant in what the model has seen
 	}
 	fit := func(x Mat, opts ...FitOption) *BQMF { return Must(FitBQMF(t.Context(), x, 0, opts...))(t) }
-	first := fit(part(x, 0, 45))
-	for what, some := range map[string]Mat{"the same": part(x, 0, 45), "more": x, "others": part(x, 45, 60),
-		"few": part(x, 45, 51)} {
+	first := fit(Part(x, 0, 45))
+	for what, some := range map[string]Mat{"the same": Part(x, 0, 45), "more": x, "others": Part(x, 45, 60),
+		"few": Part(x, 45, 51)} {
 		anew, on := fit(some), fit(some, WithModel(first))
 		if what == "the same" {
 			anew = first

@@ -33,7 +33,7 @@ func TestScoreUnseen(t *testing.T) {
 func TestScoresCost(t *testing.T) {
 	Slow(t) // and alone: time is that of the process
 	x := first(toy(0), 20)
-	fresh := &countedRows{Rows: columnsOf(x, func(j int) bool { return j < 50 })}
+	fresh := &countedRows{Rows: Part(x, 0, 50)}
 	for _, method := range []Method{MethodNMF, MethodQMF, MethodBQMF} {
 		m := Must(Fit(t.Context(), method, x, 4, WithEpochs(2), WithWorkers(1)))(t)
 		calls := []func(){

@@ -25,9 +25,9 @@ func TestStream(t *testing.T) {
 	for method, epochs := range map[Method]int{
 		MethodNMF: 20, MethodQMF: 20, MethodQMFQ: 60, MethodBQMF: 12,
 	} {
-		model := Must(Fit(t.Context(), method, part(x, 0, 90), 3, missing, WithEpochs(epochs)))(t)
+		model := Must(Fit(t.Context(), method, Part(x, 0, 90), 3, missing, WithEpochs(epochs)))(t)
 		for _, c := range [][2]int{{90, n}, {0, 100}} {
-			days, fresh := part(x, c[0], c[1]), part(x, c[1], n)
+			days, fresh := Part(x, c[0], c[1]), Part(x, c[1], n)
 			refit := Must(Fit(t.Context(), method, days, 3, missing, WithEpochs(epochs)))(t)
 			on := Must(Fit(t.Context(), method, days, 3, missing, WithEpochs(epochs/5), WithModel(model)))(t)
 			want, got := Must(refit.Loss(days))(t), Must(on.Loss(days))(t)
@@ -45,7 +45,7 @@ func TestStream(t *testing.T) {
 					theirs)
 			}
 		}
-		before, moved := part(x, 90, n), part(x, 90, n).Clone()
+		before, moved := Part(x, 90, n), Part(x, 90, n).Clone()
 		for j := range moved.Cols {
 			a, b := moved.At(0, j), moved.At(1, j)
 			moved.Set(0, j, 3*b)
@@ -74,7 +74,7 @@ func TestStreamOfPatients(t *testing.T) {
 		}
 	}
 	for _, method := range []Method{MethodNMF, MethodQMF} {
-		first := Must(Fit(t.Context(), method, part(x, 0, x.Cols-50), 8, WithEpochs(20), missing))(t)
+		first := Must(Fit(t.Context(), method, Part(x, 0, x.Cols-50), 8, WithEpochs(20), missing))(t)
 		refit := Must(Fit(t.Context(), method, x, 8, WithEpochs(20), missing))(t)
 		on := Must(Fit(t.Context(), method, x, 8, WithEpochs(4), WithModel(first), missing))(t)
 		if want, got := Must(refit.Loss(x))(t), Must(on.Loss(x))(t); !(got <= want) {

@@ -76,7 +76,7 @@ func TestTransformFromProjection(t *testing.T) {
 	ctx := context.Background()
 	const d, columns = 30, 40
 	for _, c := range some([]struct{ n, k int }{{5, 4}, {5, 8}}, 1) {
-		x := first(toy(1), d).columns(c.n)
+		x := Part(first(toy(1), d), 0, c.n)
 		q := Must(FitQMFQ(ctx, x, c.k, WithEpochs(5), WithEpsilon(0.0005)))(t)
 		r := random.Split(3, 3)
 		v, fresh := make([]float64, c.k), NewMat(d, columns)
@@ -150,7 +150,7 @@ func TestTransformAtItsLeast(t *testing.T) {
 		eps    float64
 		smooth bool
 	}{{20, 2, 0.02, true}, {20, 4, 0.02, true}, {40, 4, 0.02, true}, {5, 8, 0.0005, false}} {
-		q := Must(FitQMF(ctx, first(toy(1), d).columns(c.n), c.k,
+		q := Must(FitQMF(ctx, Part(first(toy(1), d), 0, c.n), c.k,
 			WithEpochs(5), WithEpsilon(c.eps), WithShrinkage(0), WithStart(StartScores)))(t)
 		maps := make([]*Map, d)
 		for i := range maps {
@@ -176,7 +176,7 @@ func TestTransformAtItsLeast(t *testing.T) {
 		if !c.smooth {
 			continue
 		}
-		x := columnsOf(first(toy(1), d), func(j int) bool { return j >= 40 && j < 40+columns })
+		x := Part(first(toy(1), d), 40, 40+columns)
 		placed := Must(q.Transform(ctx, x))(t)
 		for j := range columns {
 			for l := range v {

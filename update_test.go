@@ -24,7 +24,7 @@ func TestUpdatedAsGoodAsARefit(t *testing.T) {
 	for _, path := range paths {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			x := columnsOf(loadRows(t, path, 120), func(j int) bool { return j < 130 })
+			x := Part(loadRows(t, path, 120), 0, 130)
 			ctx, alone, updated := t.Context(), 0.0, 0.0 // logarithms of ratios
 			for split, tenths := range []int{1, 5} {
 				isNew := func(j int) bool { return j%4 == split }
@@ -60,9 +60,7 @@ func TestUpdated(t *testing.T) {
 	t.Parallel()
 	x := loadRows(t, "testdata/laml-exp.tsv.gz", 30)
 	ctx := t.Context()
-	old, fresh := columnsOf(x, func(j int) bool { return j < 60 }), columnsOf(x, func(j int) bool {
-		return j >= 60 && j < 90
-	})
+	old, fresh := Part(x, 0, 60), Part(x, 60, 90)
 	fresh.Set(2, 5, math.NaN())
 	m := Must(FitBQMF(ctx, old, 5))(t)
 	before := Must(m.Predict(ctx, fresh))(t)

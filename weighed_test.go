@@ -145,7 +145,7 @@ func TestCellWeights(t *testing.T) {
 		"updates":    {WithUpdates(UpdatesMultiplicative), WithEpochs(50)},
 		"updates, β": {WithLoss(Beta(0.5)), WithEpochs(50)},
 		"penalties":  {WithPenalties(Penalties{L1U: 0.05, L1V: 0.1, L2U: 0.1}), WithEpochs(600)},
-		"fixed U, Frobenius": {WithLoss(Frobenius), WithFixedU(first(x, x.Rows).columns(2)),
+		"fixed U, Frobenius": {WithLoss(Frobenius), WithFixedU(Part(x, 0, 2)),
 			WithEpochs(600)},
 		"validation":           {WithValidation(0.1), WithEpochs(30)},
 		"validation, updates":  {WithValidation(0.1), WithUpdates(UpdatesMultiplicative), WithEpochs(30)},
@@ -192,12 +192,6 @@ func TestCellWeights(t *testing.T) {
 	}
 }
 
-// columns is a view of the first columns.
-func (m Mat) columns(count int) Mat {
-	m.Cols = count
-	return m
-}
-
 // TestBQMFSampleWeights: from the same U, a BQMF with whole numbers as weights of samples learns U, V, noise
 // and bound of a matrix that has each sample as often. It judges itself without all copies of a sample, where
 // the matrix has the other ones. A sample of weight 0 is as if it were not there, and gets what is said of a
@@ -205,7 +199,7 @@ func (m Mat) columns(count int) Mat {
 func TestBQMFSampleWeights(t *testing.T) {
 	Slow(t)
 	t.Parallel()
-	x := columnsOf(loadRows(t, "testdata/laml-exp.tsv.gz", 30), func(j int) bool { return j < 60 })
+	x := Part(loadRows(t, "testdata/laml-exp.tsv.gz", 30), 0, 60)
 	for i := 1; i < x.Rows; i += 2 { // which goes with the row before: the second stage has a share
 		for j, v := range x.Row(i - 1) {
 			x.Set(i, j, 0.8*v+0.2*x.At(i, j))
@@ -277,7 +271,7 @@ func TestBQMFSampleWeights(t *testing.T) {
 func TestBQMFCellWeights(t *testing.T) {
 	Slow(t)
 	t.Parallel()
-	x := columnsOf(loadRows(t, "testdata/laml-exp.tsv.gz", 30), func(j int) bool { return j < 60 })
+	x := Part(loadRows(t, "testdata/laml-exp.tsv.gz", 30), 0, 60).Clone()
 	spots, only, faint, flat, wrong := x.Clone(), x.Clone(), x.Clone(), x.Clone(), x.Clone()
 	for i := range x.Data {
 		flat.Data[i], only.Data[i], faint.Data[i] = 3, 3, 3
@@ -317,7 +311,7 @@ func TestBQMFCellWeights(t *testing.T) {
 // TestBQMFWeightsOfAnySize: a model is finite by weights of any size.
 func TestBQMFWeightsOfAnySize(t *testing.T) {
 	t.Parallel()
-	x := columnsOf(first(toy(0), 8), func(j int) bool { return j < 15 })
+	x := Part(first(toy(0), 8), 0, 15)
 	times, cells := make([]float64, x.Cols), x.Clone()
 	for _, far := range []float64{1e-60, 1e60} {
 		for j := range times {

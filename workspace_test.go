@@ -206,7 +206,7 @@ func TestMemoryBound(t *testing.T) {
 			}
 		}
 		if _, err := FitQMF(t.Context(), Mat{Rows: 1, Cols: 3, Data: x, Stride: 3}, 1,
-			WithLevels(m)); !errors.As(err, &option) || option.Option != "WithLevels" {
+			WithLevels(m)); OptionOf(err) != "WithLevels" {
 			t.Errorf("FitQMF with %d levels: %v", m, err)
 		}
 	}
@@ -218,7 +218,7 @@ func TestMemoryBound(t *testing.T) {
 		"k":                 ErrorOf(TopKWeights(math.MaxInt, math.MaxInt-1)),
 		"k ":                ErrorOf(SoftTopK(many, len(many))),
 	} {
-		if !errors.As(err, &option) || option.Option != strings.TrimSpace(name) {
+		if OptionOf(err) != strings.TrimSpace(name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
