@@ -4,7 +4,6 @@ package quantmf
 // cancels.
 
 import (
-	"context"
 	"math"
 	"runtime"
 	"strconv"
@@ -200,30 +199,30 @@ func BenchmarkEpoch(b *testing.B) {
 		name    string
 		d, n, k int
 		opts    []FitOption
-		fit     func(ctx context.Context, x Mat, k int, opts ...FitOption) error
+		method  Method
 	}{
-		{"NMF,500x256x10", 500, 256, 10, textbook, fitNMF},
-		{"NMF,500x256x1", 500, 256, 1, textbook, fitNMF},
-		{"NMF,500x256x3", 500, 256, 3, textbook, fitNMF},
-		{"NMF,500x256x5", 500, 256, 5, textbook, fitNMF},
-		{"NMF,500x256x32", 500, 256, 32, textbook, fitNMF},
-		{"NMF,500x256x64", 500, 256, 64, textbook, fitNMF},
-		{"NMF,6000x304x10", 6000, 304, 10, textbook, fitNMF},
-		{"NMF,2000x2000x20", 2000, 2000, 20, textbook, fitNMF},
-		{"QMF,500x256x10,m=16", 500, 256, 10, paper(WithLevels(16), WithBatch(500)), fitQMF},
-		{"QMF,500x256x10,m=16,noline", 500, 256, 10, lined(0), fitQMF},
-		{"QMF,500x256x10,m=16,line", 500, 256, 10, lined(0.5), fitQMF},
-		{"QMF,50x20000x10,m=16,noline", 50, 20000, 10, lined(0), fitQMF},
-		{"QMF,50x20000x10,m=16,line", 50, 20000, 10, lined(0.5), fitQMF},
+		{"NMF,500x256x10", 500, 256, 10, textbook, MethodNMF},
+		{"NMF,500x256x1", 500, 256, 1, textbook, MethodNMF},
+		{"NMF,500x256x3", 500, 256, 3, textbook, MethodNMF},
+		{"NMF,500x256x5", 500, 256, 5, textbook, MethodNMF},
+		{"NMF,500x256x32", 500, 256, 32, textbook, MethodNMF},
+		{"NMF,500x256x64", 500, 256, 64, textbook, MethodNMF},
+		{"NMF,6000x304x10", 6000, 304, 10, textbook, MethodNMF},
+		{"NMF,2000x2000x20", 2000, 2000, 20, textbook, MethodNMF},
+		{"QMF,500x256x10,m=16", 500, 256, 10, paper(WithLevels(16), WithBatch(500)), MethodQMF},
+		{"QMF,500x256x10,m=16,noline", 500, 256, 10, lined(0), MethodQMF},
+		{"QMF,500x256x10,m=16,line", 500, 256, 10, lined(0.5), MethodQMF},
+		{"QMF,50x20000x10,m=16,noline", 50, 20000, 10, lined(0), MethodQMF},
+		{"QMF,50x20000x10,m=16,line", 50, 20000, 10, lined(0.5), MethodQMF},
 		{"QMFQ,160x80x8,m=8,100updates", 160, 80, 8, paper(WithLevels(8), WithProjection(KLUpdates(100))),
-			fitQMFQ},
+			MethodQMFQ},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			r := random.Split(22, c.d)
 			x := Drawn(c.d, c.n, func() float64 { return math.Exp(normal(&r)) })
 			// The first epoch has the checks and the start with it, and is left out.
 			var began, spent time.Duration
-			OK(b, c.fit(b.Context(), x, c.k,
+			Must(Fit(b.Context(), c.method, x, c.k,
 				append(c.opts, WithEpochs(b.N+1), WithWorkers(1), WithProgress(func(p Progress) error {
 					switch p.Epoch {
 					case 1:
@@ -234,10 +233,10 @@ func BenchmarkEpoch(b *testing.B) {
 						spent = cpuTime() - began
 					}
 					return nil
-				}))...))
+				}))...))(b)
 			const epochs = 5
 			var first, last runtime.MemStats
-			OK(b, c.fit(b.Context(), x, c.k,
+			Must(Fit(b.Context(), c.method, x, c.k,
 				append(c.opts, WithEpochs(epochs), WithWorkers(1), WithProgress(func(p Progress) error {
 					switch p.Epoch {
 					case 1:
@@ -246,23 +245,11 @@ func BenchmarkEpoch(b *testing.B) {
 						runtime.ReadMemStats(&last)
 					}
 					return nil
-				}))...))
+				}))...))(b)
 			b.ReportMetric(float64(last.Mallocs-first.Mallocs)/(epochs-1), "allocs/epoch")
 			b.ReportMetric(float64(spent)/float64(b.N), "cpu-ns/epoch")
 		})
 	}
-}
-
-func fitNMF(ctx context.Context, x Mat, k int, opts ...FitOption) error {
-	return ErrorOf(FitNMF(ctx, x, k, opts...))
-}
-
-func fitQMF(ctx context.Context, x Mat, k int, opts ...FitOption) error {
-	return ErrorOf(FitQMF(ctx, x, k, opts...))
-}
-
-func fitQMFQ(ctx context.Context, x Mat, k int, opts ...FitOption) error {
-	return ErrorOf(FitQMFQ(ctx, x, k, opts...))
 }
 
 // BenchmarkCalls times each public call on 256 samples and 16 levels at ε = 0.01.

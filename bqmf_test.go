@@ -283,15 +283,8 @@ func TestBQMFFileOfOtherLengths(t *testing.T) {
 					payload[:n-1], nil
 			}
 			for what, with := range lengths {
-				var sections []section.Section
-				for _, name := range f.Tags() {
-					sections = append(sections, section.Section{Tag: name, Payload: f.Payload(name)})
-					if name == tag {
-						sections[len(sections)-1].Payload = with
-					}
-				}
 				m := new(BQMF)
-				err := m.UnmarshalBinary(section.Encode(section.BQMF, sections))
+				err := m.UnmarshalBinary(replaced(f, section.BQMF, tag, with))
 				var format *FormatError
 				switch {
 				case what == "as it was":
@@ -343,11 +336,11 @@ func TestBQMFStates(t *testing.T) {
 	fitBQMF(t, given, 5, WithMissingValues(), WithEpochs(6), WithValidation(0.1), Keep(&states))
 	for k, s := range states {
 		all, size := stateOf(t, s), 0
-		for at := 0; at+8 < len(all["IDX0"]); at += 16 { // the state, and the best one
-			size += bqmfNumbers(20, 26, int(section.Get64(all["IDX0"][at:])))
+		for at := 0; at+8 < len(all.Payload("IDX0")); at += 16 { // the state, and the best one
+			size += bqmfNumbers(20, 26, int(section.Get64(all.Payload("IDX0")[at:])))
 		}
-		if len(all["REAL"]) != 8*size {
-			t.Errorf("state %d has %d bytes of numbers, of which it needs %d", k, len(all["REAL"]), 8*size)
+		if n := len(all.Payload("REAL")); n != 8*size {
+			t.Errorf("state %d has %d bytes of numbers, of which it needs %d", k, n, 8*size)
 		}
 	}
 	if len(states) < 6 {

@@ -93,7 +93,7 @@ func TestLooks(t *testing.T) {
 			opts = append(opts, WithLevels(4))
 		}
 		m := Must(Fit(ctx, c.method, x, 3, opts...))(t)
-		epochs := len(m.(sealed).common().History) - 1
+		epochs := len(Common(m).History) - 1
 		enter(99)
 		for _, w := range c.want {
 			least := w.least

@@ -44,16 +44,10 @@ func TestCutHistory(t *testing.T) {
 	for method := range MethodBQMF + 1 {
 		var states [][]byte
 		Must(Fit(t.Context(), method, x, 2, WithEpochs(3), Keep(&states)))(t)
-		state := states[1]
-		var sections []section.Section
-		for tag, payload := range stateOf(t, state) {
-			if tag == "HIST" {
-				payload = payload[:len(payload)-8]
-			}
-			sections = append(sections, section.Section{Tag: tag, Payload: payload})
-		}
+		f := stateOf(t, states[1])
+		history := f.Payload("HIST")
 		var format *FormatError
-		cut := WithResume(section.Encode(get32(state[12:]), sections))
+		cut := WithResume(replaced(f, get32(states[1][12:]), "HIST", history[:len(history)-8]))
 		if _, err := Fit(t.Context(), method, x, 2, WithEpochs(3), cut); !errors.As(err, &format) {
 			t.Errorf("%v: %v", method, err)
 		}
@@ -68,50 +62,50 @@ func TestResumeNamesOptions(t *testing.T) {
 	x.Cols = 10
 	// What changes no result, or ends a fit otherwise.
 	free := option.Of(option.Workers, option.Progress, option.Checkpoint, option.Resume, option.Strict)
-	for _, c := range []struct {
-		target option.Function
-		fit    func(o ...FitOption) error
-	}{
-		{option.FitNMF, func(o ...FitOption) error { return ErrorOf(FitNMF(ctx, x, 2, o...)) }},
-		{option.FitQMF, func(o ...FitOption) error { return ErrorOf(FitQMF(ctx, x, 2, o...)) }},
-		{option.FitQMFQ, func(o ...FitOption) error { return ErrorOf(FitQMFQ(ctx, x, 2, o...)) }},
-	} {
+	for method, takes := range []option.Set{option.FitNMF.Takes, option.FitQMF.Takes, option.FitQMFQ.Takes} {
+		fit := func(o ...FitOption) (Model, error) { return Fit(ctx, Method(method), x, 2, o...) }
 		var states [][]byte
-		OK(t, c.fit(WithEpochs(2), Keep(&states)))
+		OK(t, ErrorOf(fit(WithEpochs(2), Keep(&states))))
 		for k := range option.Kinds {
-			if !c.target.Takes.Has(k) || free.Has(k) {
+			if !takes.Has(k) || free.Has(k) {
 				continue
 			}
 			o := anOption(k, 12, 10, 2)
 			if k == option.Model {
-				methods := map[string]Method{"FitNMF": MethodNMF, "FitQMF": MethodQMF}
-				m := Must(Fit(ctx, methods[c.target.Name], x, 2, WithEpochs(1)))(t)
-				o = WithModel(m)
+				o = WithModel(Must(fit(WithEpochs(1)))(t))
 			}
-			if k == option.Start && c.target.Name == "FitNMF" {
+			if k == option.Start && Method(method) == MethodNMF {
 				o = WithStart(StartSVD)
 			}
 			opts := []FitOption{WithResume(states[1]), o}
 			if k != option.Epochs {
 				opts = append(opts, WithEpochs(2))
 			}
-			if err := c.fit(opts...); OptionOf(err) != k.String() {
-				t.Errorf("%s: a state of another %v: %v", c.target.Name, k, err)
+			if _, err := fit(opts...); OptionOf(err) != k.String() {
+				t.Errorf("%v: a state of another %v: %v", Method(method), k, err)
 			}
 		}
 	}
 }
 
 // stateOf returns the sections of a state.
-func stateOf(t *testing.T, state []byte) map[string][]byte {
+func stateOf(t *testing.T, state []byte) *file {
 	t.Helper()
-	f := Must(decodeSections(state, get32(state[12:]),
+	return Must(decodeSections(state, get32(state[12:]),
 		[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"}))(t)
-	all := map[string][]byte{}
-	for _, tag := range f.Tags() {
-		all[tag] = f.Payload(tag)
+}
+
+// replaced is a file of a kind with another payload of one section.
+func replaced(f *file, kind uint32, tag string, payload []byte) []byte {
+	var sections []section.Section
+	for _, name := range f.Tags() {
+		s := section.Section{Tag: name, Payload: f.Payload(name)}
+		if name == tag {
+			s.Payload = payload
+		}
+		sections = append(sections, s)
 	}
-	return all
+	return section.Encode(kind, sections)
 }
 
 // TestStatesOutOfRange: a state whose sums are right, but which holds a number out of its
@@ -170,7 +164,7 @@ func TestStatesOutOfRange(t *testing.T) {
 		b, at := altered(state, "REAL", 0, math.Float64bits(-1))
 		refused("a negative factor", b, at)
 		if model == MethodQMF {
-			b, _ = altered(state, "IDX0", 0, get64(stateOf(t, state)["IDX0"][8:]))
+			b, _ = altered(state, "IDX0", 0, get64(stateOf(t, state).Payload("IDX0")[8:]))
 			refused("a row twice", b, -1)
 		}
 		for _, tag := range []string{"HIST", "VALI"} {
@@ -215,19 +209,8 @@ func TestStatesOutOfRange(t *testing.T) {
 		}
 		// The best model of the restarts before: with a number out of range, of another
 		// shape, and not there.
-		f := Must(decodeSections(state, get32(state[12:]),
-			[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"}))(t)
-		with := func(best []byte) []byte {
-			var sections []section.Section
-			for _, tag := range []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"} {
-				p := f.Payload(tag)
-				if tag == "BEST" {
-					p = best
-				}
-				sections = append(sections, section.Section{Tag: tag, Payload: p})
-			}
-			return section.Encode(get32(state[12:]), sections)
-		}
+		f := stateOf(t, state)
+		with := func(best []byte) []byte { return replaced(f, get32(state[12:]), "BEST", best) }
 		best := f.Payload("BEST")
 		bad, at := altered(best, "UFAC", 1, math.Float64bits(-1))
 		refused("a factor of the best model", with(bad), f.Offset("BEST")+at)

@@ -64,40 +64,36 @@ func TestFirstRowIsNamed(t *testing.T) {
 func TestOptionBounds(t *testing.T) {
 	up, down := func(v float64) float64 { return math.Nextafter(v, math.Inf(1)) },
 		func(v float64) float64 { return math.Nextafter(v, math.Inf(-1)) }
-	for _, c := range []struct {
-		name      string
-		ok, wrong []FitOption
-	}{
-		{"loss", []FitOption{WithLoss(-2), WithLoss(4)},
-			[]FitOption{WithLoss(Loss(down(-2))), WithLoss(Loss(up(4))), WithLoss(Loss(math.NaN()))}},
-		{"validation", []FitOption{WithValidation(0.5), WithValidation(5e-324)},
-			[]FitOption{WithValidation(0), WithValidation(up(0.5)), WithValidation(math.NaN())}},
-		{"ends", []FitOption{WithEnds(EndsFree), WithEnds(EndsPinned)},
-			[]FitOption{WithEnds(EndsPinned + 1)}},
-		{"start", []FitOption{WithStart(StartAuto), WithStart(StartSVD)},
-			[]FitOption{WithStart(StartSVD + 1)}},
-		{"updates", []FitOption{WithUpdates(UpdatesNewton), WithUpdates(UpdatesMultiplicative)},
-			[]FitOption{WithUpdates(UpdatesMultiplicative + 1)}},
-		{"epsilon", []FitOption{WithEpsilon(0), WithEpsilon(1e-12), WithEpsilon(1e12)},
-			[]FitOption{WithEpsilon(down(1e-12)), WithEpsilon(up(1e12)), WithEpsilon(-1)}},
-		{"targets", []FitOption{WithTargets([]float64{-1e12, 1e12}), WithTargets([]float64{0, 1e-200})},
-			[]FitOption{WithTargets([]float64{down(-1e12), 0}), WithTargets([]float64{0, up(1e12)}),
-				WithTargets([]float64{0, down(1e-200)})}},
-		{"weights", []FitOption{WithWeights([]float64{0, 1e-300})},
-			[]FitOption{WithWeights([]float64{0, 0}),
-				WithWeights([]float64{math.MaxFloat64, math.MaxFloat64}),
-				WithWeights([]float64{math.Inf(1)})}},
-		{"target weights", []FitOption{WithTargetWeights([]float64{1, 1e-290})},
-			[]FitOption{WithTargetWeights([]float64{math.MaxFloat64, math.MaxFloat64}),
-				WithTargetWeights([]float64{1, -1})}},
-	} {
-		for k, o := range append(c.ok, c.wrong...) {
+	check := func(takes bool, opts ...FitOption) {
+		t.Helper()
+		for k, o := range opts {
 			var config config
-			if problem := o.setting().check(&config); (problem == "") != (k < len(c.ok)) {
-				t.Errorf("%s, option %d: %q", c.name, k, problem)
+			if problem := o.setting().check(&config); (problem == "") != takes {
+				t.Errorf("option %d, %v: %q", k, o.setting().kind, problem)
 			}
 		}
 	}
+	check(true, WithLoss(-2), WithLoss(4))
+	check(false, WithLoss(Loss(down(-2))), WithLoss(Loss(up(4))), WithLoss(Loss(math.NaN())))
+	check(true, WithValidation(0.5), WithValidation(5e-324))
+	check(false, WithValidation(0), WithValidation(up(0.5)), WithValidation(math.NaN()))
+	check(true, WithEnds(EndsFree), WithEnds(EndsPinned))
+	check(false, WithEnds(EndsPinned+1))
+	check(true, WithStart(StartAuto), WithStart(StartSVD))
+	check(false, WithStart(StartSVD+1))
+	check(true, WithUpdates(UpdatesNewton), WithUpdates(UpdatesMultiplicative))
+	check(false, WithUpdates(UpdatesMultiplicative+1))
+	check(true, WithEpsilon(0), WithEpsilon(1e-12), WithEpsilon(1e12))
+	check(false, WithEpsilon(down(1e-12)), WithEpsilon(up(1e12)), WithEpsilon(-1))
+	check(true, WithTargets([]float64{-1e12, 1e12}), WithTargets([]float64{0, 1e-200}))
+	check(false, WithTargets([]float64{down(-1e12), 0}), WithTargets([]float64{0, up(1e12)}),
+		WithTargets([]float64{0, down(1e-200)}))
+	check(true, WithWeights([]float64{0, 1e-300}))
+	check(false, WithWeights([]float64{0, 0}), WithWeights([]float64{math.MaxFloat64, math.MaxFloat64}),
+		WithWeights([]float64{math.Inf(1)}))
+	check(true, WithTargetWeights([]float64{1, 1e-290}))
+	check(false, WithTargetWeights([]float64{math.MaxFloat64, math.MaxFloat64}),
+		WithTargetWeights([]float64{1, -1}))
 }
 
 // TestNoCotangentOfQ: q of ranks is no argument.

@@ -13,6 +13,9 @@ var (
 	NotFinite = notFinite
 )
 
+// Common are the factors and losses, which all models have.
+func Common(m Model) *Factorisation { return m.(sealed).common() }
+
 // Small lets few samples count as many, until the test ends: a fit begins with some of them and holds no
 // normal scores of a matrix that is read by rows, and new samples are placed in blocks of columns.
 func Small(t *testing.T) {

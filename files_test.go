@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,14 +109,7 @@ func TestFilesOutOfRange(t *testing.T) {
 		bad    []uint64
 	}
 	is := func(numbers ...int) func(int) bool {
-		return func(i int) bool {
-			for _, n := range numbers {
-				if i == n {
-					return true
-				}
-			}
-			return false
-		}
+		return func(i int) bool { return slices.Contains(numbers, i) }
 	}
 	column := func(cols int, of ...int) func(int) bool {
 		return func(i int) bool { return is(of...)(i % cols) }
@@ -141,27 +135,7 @@ func TestFilesOutOfRange(t *testing.T) {
 		{"CONV", nil, negative}, {"CONV", column(4, 0), real(3, 0.5, 1e300)},
 		{"CONV", column(4, 1), real(0.5, 1e300)}, {"CONV", column(4, 3), real(0)},
 	}
-	signed := []rule{{"UFAC", nil, append(real(1e300), noNumber...)},
-		{"VFAC", nil, append(real(1e300), noNumber...)}}
-	files := map[string]struct {
-		m     Model
-		rules []rule
-	}{}
-	nmf := Must(FitNMF(ctx, x, 2, WithEpochs(2), WithValidation(0.1)))(t)
-	files["NMF"] = struct {
-		m     Model
-		rules []rule
-	}{nmf, append([]rule{{"UFAC", nil, negative}, {"VFAC", nil, negative},
-		{"DIMS", is(3), append([]uint64{1}, count...)}, {"DIMS", is(7), real(0.02, math.NaN())}}, common...)}
-	qmf := Must(FitQMF(ctx, x, 2, opts...))(t)
-	if len(qmf.Warnings) == 0 {
-		t.Error("no warning is in the file")
-	}
-	files["QMF"] = struct {
-		m     Model
-		rules []rule
-	}{qmf, append(append([]rule{{"UFAC", nil, notPositive}, {"VFAC", nil, notPositive}}, common...), maps...)}
-	deflated := append(append([]rule{
+	deflated := []rule{
 		{"DEFQ", nil, append(real(-1, 1e151), noNumber...)}, {"DEFQ", column(3, 1, 2), real(0)},
 		{"DEFQ", column(3, 0, 1), real(1e100)},
 		{"DEFC", nil, append(real(1e151), noNumber...)},
@@ -169,30 +143,12 @@ func TestFilesOutOfRange(t *testing.T) {
 		{"DEFR", column(4, 1, 2), real(1e300)}, {"DEFR", column(4, 3), real(-1, -1e-300, 1e300)},
 		{"FROM", nil, negative}, {"PROJ", is(0), []uint64{0, 4, 257, math.MaxUint64}},
 		{"PROJ", is(1), []uint64{1<<20 + 1, 1 << 32, math.MaxUint64}},
-	}, common...), maps...)
-	for name, o := range map[string][]FitOption{
-		"QMFQ": append(opts, WithProjection(KLUpdates(2))),
-		"QMFQ svd": {WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithTolerance(1e-13),
-			WithProjection(TruncatedSVD())},
-	} {
-		m := Must(FitQMFQ(ctx, x, 2, o...))(t)
-		rules := append(signed, deflated...)
-		if name == "QMFQ" {
-			rules = append([]rule{{"UFAC", nil, negative}, {"VFAC", nil, negative}}, deflated...)
-		} else {
-			rules = append(rules, rule{"PROJ", is(1), []uint64{1}})
-		}
-		files[name] = struct {
-			m     Model
-			rules []rule
-		}{m, rules}
 	}
-	for name, file := range files {
-		data, _ := file.m.MarshalBinary()
-		if _, err := UnmarshalModel(data); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		for _, r := range file.rules {
+	check := func(name string, m Model, rules ...[]rule) {
+		t.Helper()
+		data := FileOf(t, m)
+		Must(UnmarshalModel(data))(t)
+		for _, r := range slices.Concat(rules...) {
 			tried := 0
 			for number := 0; ; number++ {
 				if r.number != nil && !r.number(number) && number < 1000 {
@@ -224,6 +180,20 @@ func TestFilesOutOfRange(t *testing.T) {
 			}
 		}
 	}
+	factors := func(bad []uint64) []rule { return []rule{{"UFAC", nil, bad}, {"VFAC", nil, bad}} }
+	check("NMF", Must(FitNMF(ctx, x, 2, WithEpochs(2), WithValidation(0.1)))(t), factors(negative),
+		[]rule{{"DIMS", is(3), append([]uint64{1}, count...)}, {"DIMS", is(7), real(0.02, math.NaN())}}, common)
+	qmf := Must(FitQMF(ctx, x, 2, opts...))(t)
+	if len(qmf.Warnings) == 0 {
+		t.Error("no warning is in the file")
+	}
+	check("QMF", qmf, factors(notPositive), common, maps)
+	check("QMFQ", Must(FitQMFQ(ctx, x, 2, append(opts, WithProjection(KLUpdates(2)))...))(t),
+		factors(negative), deflated, common, maps)
+	svd := Must(FitQMFQ(ctx, x, 2, WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithTolerance(1e-13),
+		WithProjection(TruncatedSVD())))(t)
+	check("QMFQ svd", svd, factors(append(real(1e300), noNumber...)), deflated, common, maps,
+		[]rule{{"PROJ", is(1), []uint64{1}}})
 }
 
 // TestSignedFiles: a file with a negative quantile is read under the Frobenius norm, and

@@ -76,7 +76,6 @@ func TestObjective(t *testing.T) {
 // TestRestartsObjective: of several seeds the one with the least loss and penalty
 // together is returned, which is neither the first nor that of the least loss.
 func TestRestartsObjective(t *testing.T) {
-	ctx := context.Background()
 	x := first(toy(5), 14)
 	for i := range x.Data {
 		x.Data[i] += 0.01
@@ -94,34 +93,26 @@ func TestRestartsObjective(t *testing.T) {
 	same := func(v float64) float64 { return v }
 	square := func(v float64) float64 { return math.Log(v) * math.Log(v) }
 	for _, c := range []struct {
-		name    string
+		method  Method
 		penalty float64
 		from    uint64 // the first seed
 		regular func(u, v Mat) float64
-		fit     func(o ...FitOption) (Model, error)
-		options []FitOption
+		option  FitOption // that has the penalty, where there is one
 	}{
-		{"NMF", 10, 14, func(u, v Mat) float64 { return means(u, same) + means(v, same) },
-			func(o ...FitOption) (Model, error) { return FitNMF(ctx, x, 3, o...) },
-			[]FitOption{WithEpochs(3)}},
-		{"QMF", 10, 0, func(u, v Mat) float64 { return (means(u, square) + means(v, square)) / 2 },
-			func(o ...FitOption) (Model, error) { return FitQMF(ctx, x, 3, o...) },
-			[]FitOption{WithEpochs(3), WithStart(StartUniform)}},
-		{"QMFQ", 0, 0, func(u, v Mat) float64 { return 0 },
-			func(o ...FitOption) (Model, error) { return FitQMFQ(ctx, x, 3, o...) },
-			[]FitOption{WithEpochs(3), WithStart(StartUniform)}},
+		{MethodNMF, 10, 14, func(u, v Mat) float64 { return means(u, same) + means(v, same) },
+			WithPenalties(evenly(10, 3))},
+		{MethodQMF, 10, 0, func(u, v Mat) float64 { return (means(u, square) + means(v, square)) / 2 },
+			WithPenalty(10)},
+		{MethodQMFQ, 0, 0, func(u, v Mat) float64 { return 0 }, WithWorkers(1)},
 	} {
-		opts := c.options
-		switch {
-		case c.name == "NMF":
-			opts = append(opts, WithPenalties(evenly(c.penalty, 3)))
-		case c.penalty > 0:
-			opts = append(opts, WithPenalty(c.penalty))
+		fit := func(o ...FitOption) Model {
+			return Must(Fit(t.Context(), c.method, x, 3, append(o, WithEpochs(3), WithStart(StartUniform),
+				c.option)...))(t)
 		}
 		var losses, objectives []float64
 		var models []Model
 		for seed := range uint64(seeds) {
-			m := Must(c.fit(append(slices.Clone(opts), WithSeed(c.from+seed))...))(t)
+			m := fit(WithSeed(c.from + seed))
 			u, v := m.Factors()
 			loss := MeanOver(1, x, m.Reconstruct(), func(int, int) bool { return true })
 			losses, objectives, models = append(losses, loss),
@@ -129,13 +120,12 @@ func TestRestartsObjective(t *testing.T) {
 		}
 		want := slices.Index(objectives, slices.Min(objectives))
 		if want == 0 || c.penalty > 0 && want == slices.Index(losses, slices.Min(losses)) {
-			t.Errorf("%s: losses %v, with penalty %v: nothing is tested", c.name, losses, objectives)
+			t.Errorf("%v: losses %v, with penalty %v: nothing is tested", c.method, losses, objectives)
 		}
-		best := Must(c.fit(append(slices.Clone(opts), WithSeed(c.from), WithRestarts(seeds))...))(t)
-		u, v := best.Factors()
+		u, v := fit(WithSeed(c.from), WithRestarts(seeds)).Factors()
 		wantU, wantV := models[want].Factors()
-		closeTo(t, c.name+": U", u.Data, wantU.Data, 0)
-		closeTo(t, c.name+": V", v.Data, wantV.Data, 0)
+		closeTo(t, c.method.String()+": U", u.Data, wantU.Data, 0)
+		closeTo(t, c.method.String()+": V", v.Data, wantV.Data, 0)
 	}
 }
 

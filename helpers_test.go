@@ -51,6 +51,15 @@ func allocations(calls int, call func()) float64 {
 	return testing.AllocsPerRun(calls, call)
 }
 
+// allocated are the bytes that a call allocates.
+func allocated(call func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	call()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
 // load reads a gzipped table with names in the first row and column.
 func load(t testing.TB, path string) Mat {
 	t.Helper()
@@ -367,20 +376,15 @@ func threeModels(t *testing.T, x Mat, k int, opts ...FitOption) map[string]Model
 // Numbers returns all that a model says of itself and of new samples like x.
 func Numbers(t testing.TB, m Model, x Mat) [][]float64 {
 	t.Helper()
-	out := [][]float64{m.Reconstruct().Data, m.Shares().Data}
-	history := func(u, v Mat, h, val []float64) { out = append(out, u.Data, v.Data, h, val) }
+	f := Common(m)
+	out := [][]float64{m.Reconstruct().Data, m.Shares().Data, f.U.Data, f.V.Data, f.History, f.Validation}
 	switch m := m.(type) {
-	case *NMF:
-		history(m.U, m.V, m.History, m.Validation)
 	case *QMF:
-		history(m.U, m.V, m.History, m.Validation)
 		out = append(out, m.Quantiles.Data, m.Weights.Data, m.Bend(), m.MarginalErrors())
 	case *QMFQ:
-		history(m.U, m.V, m.History, m.Validation)
 		y := Must(m.Normalize(x))(t)
 		out = append(out, y.Data, m.Bend())
 	case *BQMF:
-		history(m.U, m.V, m.History, m.Validation)
 		lo, hi, err := m.Interval(0.8)
 		OK(t, err)
 		for i, v := range lo.Data {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math"
 	"reflect"
-	"runtime"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
@@ -125,29 +124,18 @@ func TestRowsMemory(t *testing.T) {
 	for i, v := range y.Data {
 		y.Data[i] = math.Abs(v)
 	}
-	for name, fit := range map[string]func() error{
-		"NMF": func() error {
-			return ErrorOf(FitNMF(t.Context(), rowsOf{y}, 2, WithEpochs(1), WithWorkers(1),
-				WithValidation(0.1)))
-		},
-		"QMF": func() error {
-			return ErrorOf(FitQMF(t.Context(), rowsOf{x}, 2,
-				append(signed, WithEpochs(1), WithWorkers(1))...))
-		},
-		"QMF, held out": func() error {
-			return ErrorOf(FitQMF(t.Context(), rowsOf{x}, 2,
-				append(signed, WithEpochs(1), WithWorkers(1), WithValidation(0.1))...))
-		},
-	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		OK(t, fit())
-		runtime.ReadMemStats(&after)
-		t.Logf("%s: %d bytes allocated in all, %d of numbers", name, after.TotalAlloc-before.TotalAlloc, all)
-		if got := after.TotalAlloc - before.TotalAlloc; got > all/2 {
+	bound := func(name string, method Method, x Mat, opts ...FitOption) {
+		got := allocated(func() {
+			Must(Fit(t.Context(), method, rowsOf{x}, 2, append(opts, WithEpochs(1), WithWorkers(1))...))(t)
+		})
+		t.Logf("%s: %d bytes allocated in all, %d of numbers", name, got, all)
+		if got > all/2 {
 			t.Errorf("%s: %d bytes allocated, x has %d", name, got, all)
 		}
 	}
+	bound("NMF", MethodNMF, y, WithValidation(0.1))
+	bound("QMF", MethodQMF, x, signed...)
+	bound("QMF, held out", MethodQMF, x, append(signed, WithValidation(0.1))...)
 	for m := range MethodBQMF + 1 {
 		got := Must(MemoryOf(m, 20000, 100000, 10))(t)
 		numbers := int64(8 * 20000 * 100000)

@@ -20,16 +20,14 @@ func TestLoad(t *testing.T) {
 	fits, calls := Draws(64, 8, 8), Draws(10000, 200, 200)
 	ctx := context.Background()
 	x, _ := Bent(20, 24, 2, 0, 7)
-	kinds := []func() (Model, error){
-		func() (Model, error) { return FitNMF(ctx, x, 3) },
-		func() (Model, error) { return FitQMF(ctx, x, 3, WithEpochs(5)) },
-		func() (Model, error) { return FitQMFQ(ctx, x, 2, WithEpochs(3)) },
-		func() (Model, error) { return FitBQMF(ctx, x, 0) },
+	fit := func(method int) (Model, error) {
+		opts := [4][]FitOption{MethodQMF: {WithEpochs(5)}, MethodQMFQ: {WithEpochs(3)}}[method]
+		return Fit(ctx, Method(method), x, [...]int{3, 3, 2, 0}[method], opts...)
 	}
-	want := make([][]byte, len(kinds))
-	models := make([]Model, len(kinds))
-	for i, fit := range kinds {
-		models[i] = Must(fit())(t)
+	var want [4][]byte
+	var models [4]Model
+	for i := range models {
+		models[i] = Must(fit(i))(t)
 		want[i] = FileOf(t, models[i])
 	}
 	// Single samples: what a service is asked for.
@@ -50,12 +48,12 @@ func TestLoad(t *testing.T) {
 		var wait sync.WaitGroup
 		for i := range fits {
 			wait.Go(func() {
-				m, err := kinds[i%len(kinds)]()
+				m, err := fit(i % 4)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if b, _ := m.MarshalBinary(); string(b) != string(want[i%len(kinds)]) {
+				if b, _ := m.MarshalBinary(); string(b) != string(want[i%4]) {
 					t.Errorf("fit %d is another", i)
 				}
 			})
@@ -112,22 +110,18 @@ func TestTransformTime(t *testing.T) {
 	ctx := context.Background()
 	x, _ := Bent(400, 221, 4, 0, 9)
 	for _, c := range []struct {
-		name           string
+		method         Method
+		rank           int
 		most           float64
 		fits, placings int // that go together
-		fit            func() (Model, error)
-	}{
-		{"NMF", 0.35, 12, 40, func() (Model, error) { return FitNMF(ctx, x, 10) }},
-		{"QMF", 0.65, 1, 3, func() (Model, error) { return FitQMF(ctx, x, 10) }},
-		{"QMFQ", 0.13, 1, 3, func() (Model, error) { return FitQMFQ(ctx, x, 10) }},
-		{"BQMF", 0.1, 1, 20, func() (Model, error) { return FitBQMF(ctx, x, 0) }},
-	} {
+	}{{MethodNMF, 10, 0.35, 12, 40}, {MethodQMF, 10, 0.65, 1, 3}, {MethodQMFQ, 10, 0.13, 1, 3},
+		{MethodBQMF, 0, 0.1, 1, 20}} {
 		fit, place := time.Duration(1<<62), time.Duration(1<<62)
 		for turn := 0; turn < 4 || turn < 12 && place.Seconds() > c.most*fit.Seconds(); turn++ {
 			var m Model
 			began := cpuTime()
 			for range c.fits {
-				m = Must(c.fit())(t)
+				m = Must(Fit(ctx, c.method, x, c.rank))(t)
 			}
 			fit = min(fit, (cpuTime()-began)/time.Duration(c.fits))
 			began = cpuTime()
@@ -137,9 +131,9 @@ func TestTransformTime(t *testing.T) {
 			place = min(place, (cpuTime()-began)/time.Duration(c.placings))
 		}
 		share := place.Seconds() / fit.Seconds()
-		t.Logf("%s of 400×221: fit %v, Transform %v, %.2f of it", c.name, fit, place, share)
+		t.Logf("%v of 400×221: fit %v, Transform %v, %.2f of it", c.method, fit, place, share)
 		if share > c.most {
-			t.Errorf("%s: Transform takes %.2f of the fit, more than %v", c.name, share, c.most)
+			t.Errorf("%v: Transform takes %.2f of the fit, more than %v", c.method, share, c.most)
 		}
 	}
 }

@@ -65,6 +65,14 @@ func purity(tops [][]Top, group []int) float64 {
 	return float64(hit) / float64(all)
 }
 
+// topsBy are the twenty rows with the largest entries in each column.
+func topsBy(m Mat) (tops [][]Top) {
+	for c := range m.Cols {
+		tops = append(tops, ranked(m.Rows, 20, func(i int) float64 { return m.At(i, c) }))
+	}
+	return tops
+}
+
 // TestTopFeaturesFindGroups: with the measure of the package the top features of a
 // component are those of a planted group; with the entries of U or with shares
 // alone far fewer are.
@@ -82,15 +90,8 @@ func TestTopFeaturesFindGroups(t *testing.T) {
 				tops := Must(m.TopFeatures(x, 20))(t)
 				u, _ := m.Factors()
 				by := sums[name]
-				for i, s := range []Mat{{}, m.Shares(), u} {
-					other := tops
-					if i > 0 {
-						other = make([][]Top, 4)
-						for c := range other {
-							other[c] = ranked(s.Rows, 20, func(i int) float64 { return s.At(i, c) })
-						}
-					}
-					by[i] += purity(other, group) / float64(seeds*len(noises))
+				for i, tops := range [][][]Top{tops, topsBy(m.Shares()), topsBy(u)} {
+					by[i] += purity(tops, group) / float64(seeds*len(noises))
 				}
 				sums[name] = by
 			}
@@ -119,12 +120,7 @@ func TestTopsWithHoles(t *testing.T) {
 	group[7], group[9] = -1, -1
 	for name, m := range threeModels(t, x, 4, WithMissingValues()) {
 		tops := Must(m.TopFeatures(x, 20))(t)
-		s := m.Shares()
-		alone := make([][]Top, 4)
-		for c := range alone {
-			alone[c] = ranked(s.Rows, 20, func(i int) float64 { return s.At(i, c) })
-		}
-		if p, a := purity(tops, group), purity(alone, group); p < 0.75 || p < a+0.05 {
+		if p, a := purity(tops, group), purity(topsBy(m.Shares()), group); p < 0.75 || p < a+0.05 {
 			t.Errorf("%s: %.2f of the top features are of one group, %.2f by shares alone", name, p, a)
 		}
 		g := Must(m.Goodness(x))(t)

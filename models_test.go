@@ -49,19 +49,6 @@ func (w way) empty() Model {
 	return [...]Model{new(NMF), new(QMF), new(QMFQ), new(BQMF)}[w.method]
 }
 
-// factors are what all models have.
-func factors(m Model) *Factorisation {
-	switch m := m.(type) {
-	case *NMF:
-		return &m.Factorisation
-	case *QMF:
-		return &m.Factorisation
-	case *QMFQ:
-		return &m.Factorisation
-	}
-	return &m.(*BQMF).Factorisation
-}
-
 // numbers is a matrix of whole numbers, with ties, and some zeros but for a lift.
 func numbers(d, n int, lift float64) Mat {
 	x := SparseCounts(d, n, 5)
@@ -194,7 +181,7 @@ func TestResume(t *testing.T) {
 		if !reflect.DeepEqual(saving, want) {
 			t.Error("saving changes the fit")
 		}
-		if epochs := len(factors(want).History) - 1; len(states) < epochs || epochs < 1 {
+		if epochs := len(Common(want).History) - 1; len(states) < epochs || epochs < 1 {
 			t.Errorf("%d states of %d epochs", len(states), epochs)
 		}
 		for i, s := range states {
@@ -371,7 +358,7 @@ func TestStops(t *testing.T) {
 				}
 				return
 			}
-			f := factors(m)
+			f := Common(m)
 			// During a start an NMF has no losses yet.
 			if len(f.History) > epochs+1 || f.Best > max(len(f.History)-1, 0) ||
 				f.Validation != nil && len(f.Validation) != len(f.History) {
@@ -397,7 +384,7 @@ func TestStops(t *testing.T) {
 		var told []Progress
 		tell := func(p Progress) error { told = append(told, p); return nil }
 		m := Must(w.fit(whole, w.x, WithWorkers(1), WithProgress(tell)))(t)
-		epochs = len(factors(m).History) - 1
+		epochs = len(Common(m).History) - 1
 		for _, p := range told {
 			epochs = max(epochs, p.Epoch)
 		}
@@ -470,7 +457,7 @@ func TestProgress(t *testing.T) {
 			} else if p.Done < last.Done && !w.says("restarts") {
 				t.Errorf("%v falls from %v to %v", p.Phase, last.Done, p.Done)
 			}
-			if !(p.Done >= 0 && p.Done <= 1) || p.Epochs < len(factors(m).History)-1 || p.Rows != w.x.Rows ||
+			if !(p.Done >= 0 && p.Done <= 1) || p.Epochs < len(Common(m).History)-1 || p.Rows != w.x.Rows ||
 				p.Phase != PhaseEpochs && (p.Epoch > 0 || p.Loss != 0) || p.Phase == PhaseEpochs &&
 				p.Loss == 0 {
 				t.Errorf("%+v", p)
@@ -479,7 +466,7 @@ func TestProgress(t *testing.T) {
 		}
 		// Where all rows are one batch, an epoch tells the loss of the state before it; in batches, of rows
 		// as they were seen.
-		if h := factors(m).History; last.Phase != PhaseEpochs || !w.says("restarts") && !w.says("batches") &&
+		if h := Common(m).History; last.Phase != PhaseEpochs || !w.says("restarts") && !w.says("batches") &&
 			(last.Epoch != len(h)-1 || !slices.Contains(h[len(h)-2:], last.Loss)) {
 			t.Errorf("the last report is %+v, History %v", last, h)
 		}
@@ -539,7 +526,7 @@ func TestUnits(t *testing.T) {
 			if unit < 1e-290 {
 				continue // losses vanish
 			}
-			a, b := factors(want), factors(got)
+			a, b := Common(want), Common(got)
 			if w.method == MethodBQMF {
 				unit = 1 // nats
 			}
@@ -581,7 +568,7 @@ func TestFiles(t *testing.T) {
 				t.Errorf("numbers %d of the model that was read are others", i)
 			}
 		}
-		a, b := factors(m), factors(back)
+		a, b := Common(m), Common(back)
 		if b.Best != a.Best || !slices.EqualFunc(b.Warnings, a.Warnings, func(a, b error) bool {
 			return a.Error() == b.Error()
 		}) {
@@ -651,7 +638,7 @@ func means(beta float64, x, fit Mat) (rows []float64, all float64) {
 
 // inflated is T(U v), what a model but a BQMF says of samples at v.
 func inflated(t *testing.T, m Model, v Mat) Mat {
-	u := factors(m).U
+	u := Common(m).U
 	fit := NewMat(u.Rows, v.Cols)
 	for i := range fit.Rows {
 		at := func(w float64) float64 { return w }
@@ -688,14 +675,14 @@ func TestAnswers(t *testing.T) {
 		}
 		fit := m.Reconstruct()
 		if w.method != MethodBQMF {
-			for i, v := range inflated(t, m, factors(m).V).Data {
+			for i, v := range inflated(t, m, Common(m).V).Data {
 				near("a fitted cell, by its map", fit.Data[i], v, 1e-11)
 			}
 		}
 		rows, want := means(beta, w.x, fit)
 		loss := Must(m.Loss(w.x))(t)
 		near("Loss", loss, want, 1e-9)
-		if f := factors(m); w.method != MethodBQMF && !w.says("validation") && !w.says("weights") {
+		if f := Common(m); w.method != MethodBQMF && !w.says("validation") && !w.says("weights") {
 			near("the loss of the best epoch", f.History[f.Best], want, 1e-8)
 		}
 		spreads, _ := means(beta, w.x, RowMeans(w.x))
@@ -720,7 +707,7 @@ func TestAnswers(t *testing.T) {
 		}
 		y := with(w.x, func(i, j int, v float64) float64 { return v + float64((i+2*j)%3) })
 		v, err := m.Transform(ctx, y)
-		if err != nil || v.Rows != factors(m).U.Cols || v.Cols != y.Cols {
+		if err != nil || v.Rows != Common(m).U.Cols || v.Cols != y.Cols {
 			t.Fatal(v.Rows, v.Cols, err)
 		}
 		score = Must(m.Score(ctx, y))(t)
@@ -884,7 +871,7 @@ func TestHeldOutCells(t *testing.T) {
 			return
 		}
 		m, held := w.must(t, w.x), HeldOutBy(t, w.x, 0.1, w.loss)
-		f, sums, counts := factors(m), [2]float64{}, [2]float64{}
+		f, sums, counts := Common(m), [2]float64{}, [2]float64{}
 		fit := m.Reconstruct()
 		moved := with(w.x, func(i, j int, v float64) float64 {
 			if of := either(held(i, j), 0, 1); v == v {
@@ -902,7 +889,7 @@ func TestHeldOutCells(t *testing.T) {
 			t.Errorf("epoch %d loses %v on the others, History %v", f.Best, loss, f.History)
 		}
 		other := w.must(t, moved)
-		if factors(other).Best != f.Best || !slices.Equal(factors(other).V.Data, f.V.Data) ||
+		if Common(other).Best != f.Best || !slices.Equal(Common(other).V.Data, f.V.Data) ||
 			!slices.Equal(other.Reconstruct().Data, fit.Data) {
 			t.Error("held-out values touch the model")
 		}
@@ -981,7 +968,7 @@ func TestAwkwardData(t *testing.T) {
 								v[j])
 						}
 					}
-					if f := factors(m); epochs == 0 && (len(f.History) != 1 || f.Best != 0) {
+					if f := Common(m); epochs == 0 && (len(f.History) != 1 || f.Best != 0) {
 						t.Errorf("%s, no epochs: History %v, best %d", set, f.History, f.Best)
 					}
 					fit := m.Reconstruct()

@@ -438,28 +438,17 @@ func TestInitFromModel(t *testing.T) {
 		if least > c.least && c.least < 1 {
 			t.Errorf("%+v: the least factor is %g: choose another x", c, least)
 		}
-		for name, fit := range map[string]func(...FitOption) (Model, error){
-			"NMF": func(o ...FitOption) (Model, error) { return FitNMF(t.Context(), x, 3, o...) },
-			"multiplicative": func(o ...FitOption) (Model, error) {
-				return FitNMF(t.Context(), x, 3, append(o, WithUpdates(UpdatesMultiplicative))...)
-			},
-			"QMF": func(o ...FitOption) (Model, error) { return FitQMF(t.Context(), x, 3, o...) },
-			"QMFQ": func(o ...FitOption) (Model, error) {
-				return FitQMFQ(t.Context(), x, 3, append(o, WithStart(StartUniform))...)
-			},
-		} {
-			if name == "NMF" && c.loss > Frobenius {
+		for at, of := range []FitOption{WithUpdates(UpdatesNewton), WithUpdates(UpdatesMultiplicative),
+			WithWorkers(0), WithStart(StartUniform)} {
+			if at == 0 && c.loss > Frobenius {
 				continue // Newton's method has none
 			}
-			next, err := fit(WithLoss(c.loss), WithInit(m.U, m.V), WithEpochs(2))
-			if err != nil {
-				t.Errorf("%+v, %s: %v", c, name, err)
-				continue
-			}
-			allFinite(t, name, next, x)
+			next := Must(Fit(t.Context(), []Method{MethodNMF, MethodNMF, MethodQMF, MethodQMFQ}[at], x, 3,
+				WithLoss(c.loss), WithInit(m.U, m.V), WithEpochs(2), of))(t)
+			allFinite(t, itoa(at), next, x)
 			if h, is := next.(*NMF); is &&
 				!(math.Abs(h.History[0]-last) <= 1e-12*last && h.History[2] <= h.History[0]*(1+1e-12)) {
-				t.Errorf("%+v, %s: from %g the losses are %g", c, name, last, h.History)
+				t.Errorf("%+v, fit %d: from %g the losses are %g", c, at, last, h.History)
 			}
 		}
 	}

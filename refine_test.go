@@ -56,7 +56,7 @@ func TestWithModel(t *testing.T) {
 		fit := func(opts ...FitOption) (Model, []float64) {
 			t.Helper()
 			m := Must(Fit(t.Context(), c.method, c.x, 3, opts...))(t)
-			return m, factors(m).History
+			return m, Common(m).History
 		}
 		near, above, epochs := 1e-9, 1e-6, 3
 		if c.method == MethodQMFQ { // steps of Adam need some epochs
@@ -144,59 +144,34 @@ func TestWithModelErrors(t *testing.T) {
 	changed.U = NewMat(6, 2)
 	u, v := nmf.Factors()
 	wide := NewMat(7, 9)
-	for name, c := range map[string]struct {
-		method Method
-		x      Rows
-		rank   int
-		opts   []FitOption
-	}{
-		"no model": {MethodNMF, x, 2,
-			[]FitOption{WithModel(nil)}},
-		"a nil pointer": {MethodNMF, x, 2,
-			[]FitOption{WithModel((*NMF)(nil))}},
-		"another method": {MethodNMF, x, 2,
-			[]FitOption{WithModel(qmf)}},
-		"a BQMF": {MethodQMF, x, 2,
-			[]FitOption{WithModel(models[MethodBQMF])}},
-		"into a BQMF": {MethodBQMF, x, 2,
-			[]FitOption{WithModel(nmf)}},
-		"into a QMFQ": {MethodQMFQ, x, 2,
-			[]FitOption{WithModel(nmf)}},
-		"another rank": {MethodQMF, x, 3,
-			[]FitOption{WithModel(qmf)}},
-		"other levels": {MethodQMF, x, 2,
-			[]FitOption{WithModel(qmf), WithLevels(5)}},
-		"pinned ends": {MethodQMF, x, 2,
-			[]FitOption{WithModel(qmf), WithEnds(EndsPinned)}},
-		"a QMFQ of another rank": {MethodQMFQ, x, 3,
-			[]FitOption{WithModel(models[MethodQMFQ])}},
-		"a QMFQ with pinned ends": {MethodQMFQ, x, 2,
-			[]FitOption{WithModel(models[MethodQMFQ]), WithEnds(EndsPinned)}},
-		"a QMFQ by vectors": {MethodQMFQ, x, 2,
-			[]FitOption{WithModel(models[MethodQMFQ]), WithProjection(TruncatedSVD())}},
-		"a BQMF of other features": {MethodBQMF, wide, 2,
-			[]FitOption{WithModel(models[MethodBQMF])}},
-		"a BQMF and no matrix": {MethodBQMF, nil, 2,
-			[]FitOption{WithModel(models[MethodBQMF])}},
-		"a nil BQMF": {MethodBQMF, x, 2,
-			[]FitOption{WithModel((*BQMF)(nil))}},
-		"given factors": {MethodNMF, x, 2,
-			[]FitOption{WithModel(nmf), WithInit(u, v)}},
-		"a start": {MethodQMF, x, 2,
-			[]FitOption{WithModel(qmf), WithStart(StartNMF)}},
-		"restarts": {MethodQMF, x, 2,
-			[]FitOption{WithModel(qmf), WithRestarts(2)}},
-		"other features": {MethodQMF, wide, 2,
-			[]FitOption{WithModel(qmf)}},
-		"a changed field": {MethodQMF, x, 2,
-			[]FitOption{WithModel(&changed)}},
-		"the zero value": {MethodQMF, x, 2,
-			[]FitOption{WithModel(&QMF{})}},
-		"no matrix at all": {MethodQMF, nil, 2,
-			[]FitOption{WithModel(qmf)}},
-	} {
-		if m, err := Fit(t.Context(), c.method, c.x, c.rank, c.opts...); m != nil || !typed(err) {
+	refused := func(name string, method Method, x Rows, rank int, opts ...FitOption) {
+		t.Helper()
+		if m, err := Fit(t.Context(), method, x, rank, opts...); m != nil || !typed(err) {
 			t.Errorf("%s: %v, %v", name, m, err)
 		}
 	}
+	ofNMF, ofQMF := WithModel(nmf), WithModel(qmf)
+	ofQMFQ, ofBQMF := WithModel(models[MethodQMFQ]), WithModel(models[MethodBQMF])
+	refused("no model", MethodNMF, x, 2, WithModel(nil))
+	refused("a nil pointer", MethodNMF, x, 2, WithModel((*NMF)(nil)))
+	refused("another method", MethodNMF, x, 2, ofQMF)
+	refused("a BQMF", MethodQMF, x, 2, ofBQMF)
+	refused("into a BQMF", MethodBQMF, x, 2, ofNMF)
+	refused("into a QMFQ", MethodQMFQ, x, 2, ofNMF)
+	refused("another rank", MethodQMF, x, 3, ofQMF)
+	refused("other levels", MethodQMF, x, 2, ofQMF, WithLevels(5))
+	refused("pinned ends", MethodQMF, x, 2, ofQMF, WithEnds(EndsPinned))
+	refused("a QMFQ of another rank", MethodQMFQ, x, 3, ofQMFQ)
+	refused("a QMFQ with pinned ends", MethodQMFQ, x, 2, ofQMFQ, WithEnds(EndsPinned))
+	refused("a QMFQ by vectors", MethodQMFQ, x, 2, ofQMFQ, WithProjection(TruncatedSVD()))
+	refused("a BQMF of other features", MethodBQMF, wide, 2, ofBQMF)
+	refused("a BQMF and no matrix", MethodBQMF, nil, 2, ofBQMF)
+	refused("a nil BQMF", MethodBQMF, x, 2, WithModel((*BQMF)(nil)))
+	refused("given factors", MethodNMF, x, 2, ofNMF, WithInit(u, v))
+	refused("a start", MethodQMF, x, 2, ofQMF, WithStart(StartNMF))
+	refused("restarts", MethodQMF, x, 2, ofQMF, WithRestarts(2))
+	refused("other features", MethodQMF, wide, 2, ofQMF)
+	refused("a changed field", MethodQMF, x, 2, WithModel(&changed))
+	refused("the zero value", MethodQMF, x, 2, WithModel(&QMF{}))
+	refused("no matrix at all", MethodQMF, nil, 2, ofQMF)
 }

@@ -151,17 +151,11 @@ func TestModelByHand(t *testing.T) {
 // by UnmarshalModel, and another type or a damaged text is an error that leaves the model alone.
 func TestModelsAsTexts(t *testing.T) {
 	_, models := smallModels(t)
-	into := map[Method]func() Model{
-		MethodNMF:  func() Model { return new(NMF) },
-		MethodQMF:  func() Model { return new(QMF) },
-		MethodQMFQ: func() Model { return new(QMFQ) },
-		MethodBQMF: func() Model { return new(BQMF) },
-	}
 	for method, m := range models {
 		coded := Must(json.Marshal(map[string]any{"model": m}))(t)
 		file, _ := m.MarshalBinary()
-		for other, fresh := range into {
-			one := fresh()
+		for other := range MethodBQMF + 1 {
+			one := way{method: other}.empty()
 			var raw map[string]json.RawMessage
 			OK(t, json.Unmarshal(coded, &raw))
 			err := json.Unmarshal(raw["model"], one)

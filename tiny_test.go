@@ -35,7 +35,7 @@ func TestLossesInAnyUnit(t *testing.T) {
 	}
 	for method := range MethodBQMF + 1 {
 		best := func(e int) int {
-			return factors(Must(Fit(t.Context(), method, in(e), 3, WithLoss(Frobenius), WithEpochs(8),
+			return Common(Must(Fit(t.Context(), method, in(e), 3, WithLoss(Frobenius), WithEpochs(8),
 				WithValidation(0.1)))(t)).Best
 		}
 		if one, small := best(0), best(-900); small != one {

@@ -16,29 +16,16 @@ func TestTransposed(t *testing.T) {
 	t.Parallel()
 	const d, n = 37, 19
 	x := NewMat(d, n)
-	start, index := []int{0}, []uint32(nil)
-	var wide []float64
-	var narrow []float32
 	for i := range d {
 		for j := range n {
 			if (i*7+j*5)%6 == 0 && i != 3 && j != 18 {
-				v := float64(i - 2*j)
-				if j == 4 {
-					v = math.Inf(1)
-				}
-				x.Set(i, j, v)
-				index, wide, narrow = append(index, uint32(j)), append(wide, v), append(narrow, float32(v))
+				x.Set(i, j, either(j == 4, math.Inf(1), float64(i-2*j)))
 			}
 		}
-		start = append(start, len(index))
-	}
-	a, err1 := NewSparse(n, start, index, wide)
-	b, err2 := NewSparse(n, start, index, narrow)
-	if err1 != nil || err2 != nil {
-		t.Fatal(err1, err2)
 	}
 	row, back := make([]float64, d), make([]float64, n)
-	for what, s := range map[string]*Sparse{"double": a, "single": b} {
+	for what, s := range map[string]*Sparse{"double": SparseOf[float64](t, x),
+		"single": SparseOf[float32](t, x)} {
 		turned := s.T()
 		if rows, cols := turned.Dims(); rows != n || cols != d || turned.Listed() != s.Listed() {
 			t.Fatalf("%s: %d × %d with %d listed", what, rows, cols, turned.Listed())

@@ -256,59 +256,51 @@ func TestWeightsErrors(t *testing.T) {
 	below := filled(d, 2, 1)
 	below.Set(4, 0, -1)
 	fixed := WithFixedU(filled(d, 2, 1))
-	for _, c := range []struct {
-		method Method
-		says   string
-		opts   []FitOption
-	}{
-		{MethodNMF, "WithPenalties(L1U 0, L1V -1, L2U 0, L2V 0): L1V must be from 0 to 1e30",
-			[]FitOption{WithPenalties(Penalties{L1V: -1})}},
-		{MethodNMF, "WithPenalties(L1U 0, L1V 0, L2U 0, L2V NaN): L2V must be from 0 to 1e30",
-			[]FitOption{WithPenalties(Penalties{L2V: math.NaN()})}},
-		{MethodNMF, "WithPenalty(1): FitNMF has no use for it", []FitOption{WithPenalty(1)}},
-		{MethodQMF, "WithPenalties(L1U 1, L1V 0, L2U 0, L2V 0): FitQMF has no use for it",
-			[]FitOption{WithPenalties(Penalties{L1U: 1})}},
-		{MethodQMFQ, "WithFixedU(" + itoa(d) + "×2): FitQMFQ has no use for it", []FitOption{fixed}},
-		{MethodBQMF, "WithFixedU(" + itoa(d) + "×2): FitBQMF has no use for it", []FitOption{fixed}},
-		{MethodNMF, "WithFixedU(0×0): must not be empty", []FitOption{WithFixedU(Mat{})}},
-		{MethodNMF, "WithSampleWeights(len 0): must not be empty", []FitOption{WithSampleWeights(nil)}},
-		{MethodNMF, "WithSampleWeights(len 3): not all may be zero",
-			[]FitOption{WithSampleWeights(make([]float64, 3))}},
-		{MethodNMF, "WithSampleWeights(len 2): weight 1 is -1, must be at least 0 and at most 1e+60",
-			[]FitOption{WithSampleWeights([]float64{1, -1})}},
-		{MethodNMF, "sample weights: got 2, want " + itoa(x.Cols),
-			[]FitOption{WithSampleWeights([]float64{1, 2})}},
-		{MethodBQMF, "sample weights: got 2, want " + itoa(x.Cols),
-			[]FitOption{WithSampleWeights([]float64{1, 2})}},
-		{MethodBQMF, "row 0, column 0, value -2: a cell weight must be at least 0 and at most 1e+60",
-			[]FitOption{WithCellWeights(filled(d, x.Cols, -2))}},
-		{MethodQMFQ, "WithProjection(TruncatedSVD()): needs the same weights in all features, " +
-			"WithSampleWeights: by others no singular vectors are nearest, so WithCellWeights does not go " +
-			"with it",
-			[]FitOption{WithCellWeights(x), WithProjection(TruncatedSVD())}},
-		{MethodNMF, "WithCellWeights(Rows): must not be nil", []FitOption{WithCellWeights(nil)}},
-		{MethodNMF, "cell weights: got 2×2, want " + sizeOf(x.Dims()),
-			[]FitOption{WithCellWeights(filled(2, 2, 1))}},
-		{MethodNMF, "row 0, column 0, value -2: a cell weight must be at least 0 and at most 1e+60",
-			[]FitOption{WithCellWeights(filled(d, x.Cols, -2))}},
-		{MethodNMF, "row 0, value NaN: the row has no observed cell",
-			[]FitOption{WithCellWeights(filled(d, x.Cols, 0))}},
-		{MethodNMF, "fixed U: got 5×2, want " + itoa(d) + "×3 at most",
-			[]FitOption{WithFixedU(filled(5, 2, 1))}},
-		{MethodNMF, "fixed U: got " + itoa(d) + "×4, want " + itoa(d) + "×3 at most",
-			[]FitOption{WithFixedU(filled(d, 4, 1))}},
-		{MethodNMF, "row 3, column 1, value NaN: fixed U must be finite and not negative",
-			[]FitOption{WithFixedU(spot)}},
-		{MethodNMF, "row 4, column 0, value -1: fixed U must be finite and not negative",
-			[]FitOption{WithFixedU(below)}},
-		{MethodNMF, "row 0, column 0, value 1e+90: the largest of fixed U must be 0 or from 1e-50 to 1e+50",
-			[]FitOption{WithFixedU(filled(d, 1, 1e90))}},
-	} {
-		m, err := Fit(t.Context(), c.method, x, 3, c.opts...)
-		if m != nil || err == nil || err.Error() != "quantmf: "+c.says {
-			t.Errorf("%v, want %s", err, c.says)
+	refused := func(method Method, says string, opts ...FitOption) {
+		t.Helper()
+		m, err := Fit(t.Context(), method, x, 3, opts...)
+		if m != nil || err == nil || err.Error() != "quantmf: "+says {
+			t.Errorf("%v, want %s", err, says)
 		}
 	}
+	refused(MethodNMF, "WithPenalties(L1U 0, L1V -1, L2U 0, L2V 0): L1V must be from 0 to 1e30",
+		WithPenalties(Penalties{L1V: -1}))
+	refused(MethodNMF, "WithPenalties(L1U 0, L1V 0, L2U 0, L2V NaN): L2V must be from 0 to 1e30",
+		WithPenalties(Penalties{L2V: math.NaN()}))
+	refused(MethodNMF, "WithPenalty(1): FitNMF has no use for it", WithPenalty(1))
+	refused(MethodQMF, "WithPenalties(L1U 1, L1V 0, L2U 0, L2V 0): FitQMF has no use for it",
+		WithPenalties(Penalties{L1U: 1}))
+	refused(MethodQMFQ, "WithFixedU("+itoa(d)+"×2): FitQMFQ has no use for it", fixed)
+	refused(MethodBQMF, "WithFixedU("+itoa(d)+"×2): FitBQMF has no use for it", fixed)
+	refused(MethodNMF, "WithFixedU(0×0): must not be empty", WithFixedU(Mat{}))
+	refused(MethodNMF, "WithSampleWeights(len 0): must not be empty", WithSampleWeights(nil))
+	refused(MethodNMF, "WithSampleWeights(len 3): not all may be zero", WithSampleWeights(make([]float64, 3)))
+	refused(MethodNMF, "WithSampleWeights(len 2): weight 1 is -1, must be at least 0 and at most 1e+60",
+		WithSampleWeights([]float64{1, -1}))
+	refused(MethodNMF, "sample weights: got 2, want "+itoa(x.Cols), WithSampleWeights([]float64{1, 2}))
+	refused(MethodBQMF, "sample weights: got 2, want "+itoa(x.Cols), WithSampleWeights([]float64{1, 2}))
+	refused(MethodBQMF, "row 0, column 0, value -2: a cell weight must be at least 0 and at most 1e+60",
+		WithCellWeights(filled(d, x.Cols, -2)))
+	refused(MethodQMFQ, "WithProjection(TruncatedSVD()): needs the same weights in all features, "+
+		"WithSampleWeights: by others no singular vectors are nearest, so WithCellWeights does not go "+
+		"with it",
+		WithCellWeights(x), WithProjection(TruncatedSVD()))
+	refused(MethodNMF, "WithCellWeights(Rows): must not be nil", WithCellWeights(nil))
+	refused(MethodNMF, "cell weights: got 2×2, want "+sizeOf(x.Dims()), WithCellWeights(filled(2, 2, 1)))
+	refused(MethodNMF, "row 0, column 0, value -2: a cell weight must be at least 0 and at most 1e+60",
+		WithCellWeights(filled(d, x.Cols, -2)))
+	refused(MethodNMF, "row 0, value NaN: the row has no observed cell",
+		WithCellWeights(filled(d, x.Cols, 0)))
+	refused(MethodNMF, "fixed U: got 5×2, want "+itoa(d)+"×3 at most", WithFixedU(filled(5, 2, 1)))
+	refused(MethodNMF, "fixed U: got "+itoa(d)+"×4, want "+itoa(d)+"×3 at most",
+		WithFixedU(filled(d, 4, 1)))
+	refused(MethodNMF, "row 3, column 1, value NaN: fixed U must be finite and not negative",
+		WithFixedU(spot))
+	refused(MethodNMF, "row 4, column 0, value -1: fixed U must be finite and not negative",
+		WithFixedU(below))
+	refused(MethodNMF,
+		"row 0, column 0, value 1e+90: the largest of fixed U must be 0 or from 1e-50 to 1e+50",
+		WithFixedU(filled(d, 1, 1e90)))
 }
 
 // TestResumeWeights: a state goes on with the same penalties and fixed columns to the same bits, in units of
