@@ -182,7 +182,8 @@ func TestFilesOutOfRange(t *testing.T) {
 	}
 	factors := func(bad []uint64) []rule { return []rule{{"UFAC", nil, bad}, {"VFAC", nil, bad}} }
 	check("NMF", Must(FitNMF(ctx, x, 2, WithEpochs(2), WithValidation(0.1)))(t), factors(negative),
-		[]rule{{"DIMS", is(3), append([]uint64{1}, count...)}, {"DIMS", is(7), real(0.02, math.NaN())}}, common)
+		common, []rule{{"DIMS", is(3), append([]uint64{1}, count...)},
+			{"DIMS", is(7), real(0.02, math.NaN())}})
 	qmf := Must(FitQMF(ctx, x, 2, opts...))(t)
 	if len(qmf.Warnings) == 0 {
 		t.Error("no warning is in the file")

@@ -5,7 +5,6 @@ package quantmf
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/place"
@@ -196,36 +195,6 @@ func TestSteps(t *testing.T) {
 			if ratio := least / most; !(ratio >= c.low && ratio <= c.high) {
 				t.Errorf("m = %d, ε = %v/(m-1)²: slopes from %v to %v, a ratio of %v", m, c.of, least, most,
 					ratio)
-			}
-		}
-	}
-}
-
-// TestMapRange: a map stays within its quantiles to the last bit, however their
-// differences round, and inverts nothing beyond the values that it takes.
-func TestMapRange(t *testing.T) {
-	r := random.Split(71, 0)
-	for trial := range 300 {
-		m := 2 + r.IntN(20)
-		x, q := make([]float64, 3+r.IntN(20)), make([]float64, m)
-		for i := range x {
-			x[i] = normal(&r)
-		}
-		for j := range q {
-			q[j] = normal(&r) * math.Exp(3*normal(&r))
-		}
-		slices.Sort(q)
-		tr := Must(Solve(x, WithLevels(m), WithSquash(Squash(trial%2)),
-			WithEpsilon([]float64{0.1, 0.01, 1e-3}[r.IntN(3)])))(t)
-		f := Must(tr.Map(q))(t)
-		for _, x := range []float64{math.Inf(-1), -1e300, -3, 0, 3, 1e300, math.Inf(1)} {
-			if v := f.At(x); !(v >= q[0] && v <= q[m-1]) {
-				t.Fatalf("T(%v) = %v, not from %v to %v", x, v, q[0], q[m-1])
-			}
-		}
-		for _, v := range []float64{q[0] - 1e-9, q[m-1] + 1e-9, math.NaN(), math.Inf(1), math.Inf(-1)} {
-			if at, err := f.Invert(v); !DataAt(err, -1, -1) {
-				t.Fatalf("%v, which the map does not take, is inverted to %v, %v", v, at, err)
 			}
 		}
 	}

@@ -253,21 +253,6 @@ func TestSignedPrior(t *testing.T) {
 	}
 }
 
-// TestPinned: pinned ends never lead to a division by nothing, however little weight a level has. The step by
-// itself is tested in internal/monotone.
-func TestPinned(t *testing.T) {
-	x := counts(60, 50)
-	for _, eps := range []float64{1e-2, 1e-4, 1e-6} {
-		q := Must(FitQMF(context.Background(), x, 4, WithEpsilon(eps), WithEpochs(10),
-			WithEnds(EndsPinned)))(t)
-		for _, v := range [][]float64{q.History, q.Quantiles.Data, q.Reconstruct().Data} {
-			if i := notFinite(v); i >= 0 {
-				t.Fatalf("ε=%g: %v", eps, v[i])
-			}
-		}
-	}
-}
-
 // TestPinnedEnds: pinned, the ends of every map are the least and the greatest value
 // of its row, from whatever start; in between, quantiles rise.
 func TestPinnedEnds(t *testing.T) {

@@ -452,44 +452,6 @@ func TestNewtonStill(t *testing.T) {
 	}
 }
 
-// TestNewtonPenalty: what falls is the loss with its penalty.
-func TestNewtonPenalty(t *testing.T) {
-	Slow(t)
-	for name, x := range hostile() {
-		if top := largest(x.Data); top < 1e-20 || top > 1e20 {
-			continue // fitted in units of their own, in which the penalty counts
-		}
-		for _, loss := range []Loss{KL, Frobenius} {
-			for _, penalty := range some([]float64{1e-3, 0.3}, 0) {
-				before := math.Inf(1)
-				// a fit of more epochs goes on as one of fewer
-				for _, epochs := range []int{0, 1, 2, 3, 4, 5, 6, 8, 11, 15, 24} {
-					m := Must(FitNMF(t.Context(), x, 4, WithPenalties(evenly(penalty, 4)), WithLoss(loss),
-						WithEpochs(epochs)))(t)
-					now := m.objective(&settings{penalties: evenly(penalty, 4)})
-					if now > before*(1+1e-12) {
-						t.Errorf("%s, loss %v, penalty %v: %v after %v, epoch %d", name, loss, penalty, now,
-							before, epochs)
-					}
-					before = now
-				}
-			}
-		}
-	}
-}
-
-// TestNewtonScikit: below what scikit-learn's multiplicative updates have after 200, from
-// the same start, in a tenth of the epochs.
-func TestNewtonScikit(t *testing.T) {
-	s := loadScikit(t)
-	for name, l := range map[string]Loss{"kl": KL, "frobenius": Frobenius} {
-		m := Must(FitNMF(t.Context(), s.X, 5, WithLoss(l), WithInit(s.U0, s.V0)))(t)
-		if want := s.Loss[name]["200"]; !(m.History[20] < want) {
-			t.Errorf("%s: %v after 20 epochs, scikit-learn %v after 200", name, m.History[20], want)
-		}
-	}
-}
-
 // TestNewtonLosses: Newton's method is the default of two losses, which end lower with it, and an error under
 // others, whose default is multiplicative updates.
 func TestNewtonLosses(t *testing.T) {

@@ -1,32 +1,12 @@
 package quantmf
 
-// Tests of Score: of samples seen and unseen, under every divergence, with missing cells.
+// This file tests what Scores cost beside Score.
 
 import (
 	"math"
-	"os"
 	"testing"
 	"time"
 )
-
-// TestScoreUnseen places a quarter of the columns by what the others have taught.
-func TestScoreUnseen(t *testing.T) {
-	Slow(t)
-	const path = "../shared/data/tcga-brca/mirna.tsv.gz"
-	if _, err := os.Stat(path); err != nil {
-		t.Skip(path + " is not here")
-	}
-	x := loadRows(t, path, 60)
-	seen := columnsOf(x, func(j int) bool { return j%4 != 3 })
-	unseen := columnsOf(x, func(j int) bool { return j%4 == 3 })
-	for method := range MethodQMFQ {
-		m := Must(Fit(t.Context(), method, seen, 5, WithEpochs(some([]int{40, 10}, 1)[0])))(t)
-		loss, score := Must(m.Loss(seen))(t), Must(m.Score(t.Context(), unseen))(t)
-		if !(score <= 2*loss) {
-			t.Errorf("%v: score %v of unseen columns, loss %v of seen ones", method, score, loss)
-		}
-	}
-}
 
 // TestScoresCost: Scores of 50 new samples take at most 1.5 times the processor time of one Score of them,
 // and read no row more often.
