@@ -159,7 +159,7 @@ func TestAuto(t *testing.T) {
 			t.Errorf("%s: the fit chooses again", name)
 		}
 		file := FileOf(t, model)
-		three := Must(Fit(t.Context(), MethodAuto, x, 3, WithSeed(seed), WithWorkers(3)))(t)
+		three := Fitted(t, By(MethodAuto), x, 3, WithSeed(seed), WithWorkers(3))
 		if data := FileOf(t, three); string(data) != string(file) {
 			t.Errorf("%s: another model by three workers", name)
 		}

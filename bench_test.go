@@ -222,7 +222,7 @@ func BenchmarkEpoch(b *testing.B) {
 			x := Drawn(c.d, c.n, func() float64 { return math.Exp(normal(&r)) })
 			// The first epoch has the checks and the start with it, and is left out.
 			var began, spent time.Duration
-			Must(Fit(b.Context(), c.method, x, c.k,
+			Fitted(b, By(c.method), x, c.k,
 				append(c.opts, WithEpochs(b.N+1), WithWorkers(1), WithProgress(func(p Progress) error {
 					switch p.Epoch {
 					case 1:
@@ -233,10 +233,10 @@ func BenchmarkEpoch(b *testing.B) {
 						spent = cpuTime() - began
 					}
 					return nil
-				}))...))(b)
+				}))...)
 			const epochs = 5
 			var first, last runtime.MemStats
-			Must(Fit(b.Context(), c.method, x, c.k,
+			Fitted(b, By(c.method), x, c.k,
 				append(c.opts, WithEpochs(epochs), WithWorkers(1), WithProgress(func(p Progress) error {
 					switch p.Epoch {
 					case 1:
@@ -245,7 +245,7 @@ func BenchmarkEpoch(b *testing.B) {
 						runtime.ReadMemStats(&last)
 					}
 					return nil
-				}))...))(b)
+				}))...)
 			b.ReportMetric(float64(last.Mallocs-first.Mallocs)/(epochs-1), "allocs/epoch")
 			b.ReportMetric(float64(spent)/float64(b.N), "cpu-ns/epoch")
 		})

@@ -1,7 +1,6 @@
 package quantmf_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"testing"
 
@@ -29,7 +28,7 @@ func TestBendOfBulk(t *testing.T) {
 			x.Set(i, j, u*value*(1+0.01*r.Float64()))
 		}
 	}
-	q := Must(FitQMF(context.Background(), x, 1))(t)
+	q := Fitted(t, FitQMF, x, 1)
 	for i, bend := range q.Bend() {
 		if bend > 0.05 {
 			t.Errorf("feature %d: bend %.3f", i, bend)

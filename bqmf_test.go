@@ -45,11 +45,6 @@ func Bent(d, n, k int, share float64, seed uint64) (x, given Mat) {
 	return x, given
 }
 
-func fitBQMF(t *testing.T, x Mat, rank int, opts ...FitOption) *BQMF {
-	t.Helper()
-	return Must(FitBQMF(context.Background(), x, rank, opts...))(t)
-}
-
 // TestBQMFPredicts: of three components under curves, and noise, a fit says that they are three, predicts
 // hidden cells far better than the means of rows, and so it does of logarithms under Frobenius.
 func TestBQMFPredicts(t *testing.T) {
@@ -61,7 +56,7 @@ func TestBQMFPredicts(t *testing.T) {
 				x.Data[i], given.Data[i] = math.Log(x.Data[i]), math.Log(given.Data[i])
 			}
 		}
-		m := fitBQMF(t, given, 0, WithMissingValues())
+		m := Fitted(t, FitBQMF, given, 0, WithMissingValues())
 		allFinite(t, "BQMF", m, given)
 		missed := MeanOver(float64(loss), x, m.Reconstruct(), Missing(given))
 		means := MeanOver(float64(loss), x, RowMeans(given), Missing(given))
@@ -89,7 +84,7 @@ func TestBQMFTransform(t *testing.T) {
 		copy(train.Row(i), x.Row(i)[:45])
 		copy(fresh.Row(i), x.Row(i)[45:])
 	}
-	m := fitBQMF(t, train, 0)
+	m := Fitted(t, FitBQMF, train, 0)
 	loss := Must(m.Loss(train))(t)
 	score := Must(m.Score(context.Background(), train))(t)
 	if score > 1.01*loss {
@@ -163,7 +158,7 @@ func TestBQMFCancel(t *testing.T) {
 func TestBQMFRank(t *testing.T) {
 	x, _ := Bent(6, 7, 1, 0, 12)
 	for rank, want := range map[int]int{0: 5, 3: 3, 30: 5} {
-		if got := fitBQMF(t, x, rank, WithEpochs(0)).Rank(); got != want {
+		if got := Fitted(t, FitBQMF, x, rank, WithEpochs(0)).Rank(); got != want {
 			t.Errorf("rank %d is %d", rank, got)
 		}
 	}
@@ -174,7 +169,7 @@ func TestBQMFRank(t *testing.T) {
 func TestBQMFFileOfAnyNumbers(t *testing.T) {
 	Slow(t)
 	_, given := Bent(4, 6, 1, 0.1, 2)
-	b := FileOf(t, fitBQMF(t, given, 1, WithMissingValues(), WithEpochs(2)))
+	b := FileOf(t, Fitted(t, FitBQMF, given, 1, WithMissingValues(), WithEpochs(2)))
 	values := append(real(5e-324, 1, 1e29, 1e200, math.MaxFloat64, -1e-320, -1e200), 0, 1, 1<<40)
 	refused, taken := map[string]int{}, 0
 	for _, tag := range section.RequiredTags(section.BQMF) {
@@ -237,7 +232,8 @@ func TestBQMFConstantRows(t *testing.T) {
 			at++
 		}
 	}
-	got, want := fitBQMF(t, with, 4, WithMissingValues()), fitBQMF(t, given, 4, WithMissingValues())
+	got := Fitted(t, FitBQMF, with, 4, WithMissingValues())
+	want := Fitted(t, FitBQMF, given, 4, WithMissingValues())
 	said, of := got.Reconstruct(), want.Reconstruct()
 	at = 0
 	for i := range with.Rows {
@@ -265,7 +261,7 @@ func TestBQMFConstantRows(t *testing.T) {
 func TestBQMFFileOfOtherLengths(t *testing.T) {
 	_, given := twins(12, 40, 1, 0.9, 4)
 	for _, loss := range []Loss{KL, Frobenius} {
-		b := FileOf(t, fitBQMF(t, given, 1, WithMissingValues(), WithLoss(loss)))
+		b := FileOf(t, Fitted(t, FitBQMF, given, 1, WithMissingValues(), WithLoss(loss)))
 		f := Must(decode(b, section.BQMF))(t)
 		if len(f.Payload("STGF")) == 0 {
 			t.Error("no row has a second stage: nothing is tested of it")
@@ -304,7 +300,7 @@ func TestBQMFFileOfOtherLengths(t *testing.T) {
 func TestBQMFRests(t *testing.T) {
 	_, given := Bent(20, 26, 2, 0.2, 3)
 	fit := func(epochs int) (m *BQMF, warned bool) {
-		m = fitBQMF(t, given, 3, WithMissingValues(), WithTolerance(0.02), WithEpochs(epochs))
+		m = Fitted(t, FitBQMF, given, 3, WithMissingValues(), WithTolerance(0.02), WithEpochs(epochs))
 		for _, w := range m.Warnings {
 			_, is := w.(*unsettled)
 			warned = warned || is
@@ -333,7 +329,7 @@ func bqmfNumbers(d, n, k int) int {
 func TestBQMFStates(t *testing.T) {
 	_, given := Bent(20, 26, 2, 0.2, 3)
 	var states [][]byte
-	fitBQMF(t, given, 5, WithMissingValues(), WithEpochs(6), WithValidation(0.1), Keep(&states))
+	Fitted(t, FitBQMF, given, 5, WithMissingValues(), WithEpochs(6), WithValidation(0.1), Keep(&states))
 	for k, s := range states {
 		all, size := stateOf(t, s), 0
 		for at := 0; at+8 < len(all.Payload("IDX0")); at += 16 { // the state, and the best one
@@ -418,7 +414,7 @@ func TestBQMFCorrections(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m := fitBQMF(t, c.given, c.rank, WithMissingValues(), WithWorkers(1))
+			m := Fitted(t, FitBQMF, c.given, c.rank, WithMissingValues(), WithWorkers(1))
 			if !c.has(m.model.Posterior) {
 				t.Fatal("the model has no such correction")
 			}
@@ -508,8 +504,8 @@ func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 			held.Data[i] *= 1.001 // the best epoch stays; no whole number stays one
 		}
 	}
-	a, b := fitBQMF(t, x, 2, WithValidation(0.1), WithEpochs(2)),
-		fitBQMF(t, held, 2, WithValidation(0.1), WithEpochs(2))
+	a, b := Fitted(t, FitBQMF, x, 2, WithValidation(0.1), WithEpochs(2)),
+		Fitted(t, FitBQMF, held, 2, WithValidation(0.1), WithEpochs(2))
 	if a.model.Alike == nil || a.model.Stage == nil || a.model.Together == nil || a.Best != b.Best ||
 		a.LeaveOneOut != b.LeaveOneOut {
 		t.Fatal("the fits are not of one state, or have no second stage")
@@ -545,7 +541,7 @@ func FuzzBQMFFile(f *testing.F) {
 			given.Data[i] = math.Floor(given.Data[i])
 		}
 	}
-	m := Must(FitBQMF(context.Background(), given, 2, WithMissingValues()))(f)
+	m := Fitted(f, FitBQMF, given, 2, WithMissingValues())
 	file, _ := m.MarshalBinary()
 	tags := append(section.RequiredTags(section.BQMF), section.OptionalTags(section.BQMF)...)
 	// row 1 has a second stage, by rows 0 and 2 and one sample, and rows 1 and 3 have something of samples
@@ -598,7 +594,7 @@ func TestBQMFCurve(t *testing.T) {
 			given.Data[i] = math.Round(given.Data[i])
 		}
 	}
-	m := fitBQMF(t, given, 0, WithMissingValues())
+	m := Fitted(t, FitBQMF, given, 0, WithMissingValues())
 	for i := range 12 {
 		c := Must(m.Map(i))(t)
 		places := append([]float64{-1e9, -9, 9, 1e9}, c.of.Y...)
@@ -676,7 +672,7 @@ func TestBQMFIntervalsHold(t *testing.T) {
 					given.Data[i] = math.NaN()
 				}
 			}
-			m := fitBQMF(t, given, 0, WithMissingValues())
+			m := Fitted(t, FitBQMF, given, 0, WithMissingValues())
 			below, upTo, err := m.Probability(x)
 			OK(t, err)
 			for k, p := range []float64{0.5, 0.8, 0.95} {
@@ -715,12 +711,12 @@ func TestBQMFIntervalsHold(t *testing.T) {
 // TestBQMFTellsItsStart: progress is told before the scales are made, behind each 256 rows, and at the end.
 func TestBQMFTellsItsStart(t *testing.T) {
 	var seen []float64
-	Must(FitBQMF(t.Context(), Lognormal(600, 12), 3, WithEpochs(0), WithProgress(func(p Progress) error {
+	Fitted(t, FitBQMF, Lognormal(600, 12), 3, WithEpochs(0), WithProgress(func(p Progress) error {
 		if p.Phase == PhaseFactors {
 			seen = append(seen, p.Done)
 		}
 		return nil
-	})))(t)
+	}))
 	if len(seen) != 5 || !slices.IsSorted(seen) || seen[0] != 0 || seen[3] == 1 || seen[4] != 1 {
 		t.Errorf("reports of the start: %v", seen)
 	}

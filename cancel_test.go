@@ -41,7 +41,7 @@ func (l *looks) Err() error {
 }
 
 // TestLooks: how far a fit goes between two looks at its context is bound by rows, not
-// by the matrix: in each phase there are as many looks as its work has pieces. Nothing
+// By the matrix: in each phase there are as many looks as its work has pieces. Nothing
 // here depends on the machine's speed.
 func TestLooks(t *testing.T) {
 	Slow(t)
@@ -92,7 +92,7 @@ func TestLooks(t *testing.T) {
 		if c.method != MethodNMF {
 			opts = append(opts, WithLevels(4))
 		}
-		m := Must(Fit(ctx, c.method, x, 3, opts...))(t)
+		m := Fitted(t, By(c.method), x, 3, opts...)
 		epochs := len(Common(m).History) - 1
 		enter(99)
 		for _, w := range c.want {

@@ -42,7 +42,7 @@ func TestSampleCategories(t *testing.T) {
 			x.Set(3, j, math.NaN())
 		}
 	}
-	m := Must(FitBQMF(t.Context(), x, 0, WithMissingValues()))(t)
+	m := Fitted(t, FitBQMF, x, 0, WithMissingValues())
 	p := m.Reconstruct()
 	share := NewMat(4, n)
 	for seed := range uint64(draws) {

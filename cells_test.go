@@ -4,7 +4,6 @@ package quantmf
 // and of a row, values of either sign.
 
 import (
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -22,7 +21,7 @@ func TestValidationOfConstants(t *testing.T) {
 		clear(x.Row(i))
 		x.Set(i, i, 3)
 	}
-	m := Must(FitQMF(context.Background(), x, 2, WithValidation(0.3), WithEpochs(0)))(t)
+	m := Fitted(t, FitQMF, x, 2, WithValidation(0.3), WithEpochs(0))
 	c := qmfDefaults()
 	c.validation = 0.3
 	hidden := Must(newCells(x, &c.settings))(t)
@@ -112,8 +111,8 @@ func TestSubnormalSpan(t *testing.T) {
 		x := NewMat(3, 7)
 		x.Data[0], x.Data[1] = 1, 5e-324
 		for seed := range uint64(4) {
-			m := Must(FitQMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3), WithValidation(.3),
-				WithEnds(EndsPinned), WithLevels(2), WithSeed(seed)))(t)
+			m := Fitted(t, FitQMF, x, 1, WithLoss(Beta(beta)), WithEpochs(3), WithValidation(.3),
+				WithEnds(EndsPinned), WithLevels(2), WithSeed(seed))
 			allFinite(t, "β = "+ftoa(beta), m, x)
 		}
 	}

@@ -27,7 +27,7 @@ func TestOtherFactors(t *testing.T) {
 	}
 	for method := range MethodBQMF {
 		var states [][]byte
-		Must(Fit(t.Context(), method, x, 2, WithEpochs(3), WithInit(u, v), Keep(&states)))(t)
+		Fitted(t, By(method), x, 2, WithEpochs(3), WithInit(u, v), Keep(&states))
 		w := v.Clone()
 		w.Data[0]++
 		if _, err := Fit(t.Context(), method, x, 2, WithEpochs(3), WithInit(u, w),
@@ -43,7 +43,7 @@ func TestCutHistory(t *testing.T) {
 	x := first(toy(2), 6)
 	for method := range MethodBQMF + 1 {
 		var states [][]byte
-		Must(Fit(t.Context(), method, x, 2, WithEpochs(3), Keep(&states)))(t)
+		Fitted(t, By(method), x, 2, WithEpochs(3), Keep(&states))
 		f := stateOf(t, states[1])
 		history := f.Payload("HIST")
 		var format *FormatError
@@ -122,7 +122,7 @@ func TestStatesOutOfRange(t *testing.T) {
 			opts = append(opts, WithLevels(3))
 		}
 		var states [][]byte
-		Must(Fit(ctx, model, x, 2, append(opts, Keep(&states))...))(t)
+		Fitted(t, By(model), x, 2, append(opts, Keep(&states))...)
 		state := states[4] // of the second restart, after two epochs
 		ends := 0
 		refused := func(what string, b []byte, at int64) {
@@ -223,7 +223,7 @@ func TestStatesOutOfRange(t *testing.T) {
 			opts []FitOption
 		}{"other samples": {fewer, 2, opts}, "other features": {lower, 2, opts}, "another rank": {x, 1, opts},
 			"no held-out cells": {x, 2, slices.Delete(slices.Clone(opts), 1, 2)}} {
-			b := FileOf(t, Must(Fit(ctx, model, of.x, of.rank, of.opts...))(t))
+			b := FileOf(t, Fitted(t, By(model), of.x, of.rank, of.opts...))
 			refused("the best model of "+what, with(b), f.Offset("BEST"))
 		}
 	}

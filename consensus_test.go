@@ -100,7 +100,7 @@ func TestConsensusByDefinition(t *testing.T) {
 	var points [][]float64
 	var of []int
 	for s := range seeds {
-		fit := Must(FitNMF(t.Context(), x, k, WithSeed(uint64(random.Split(9, s)))))(t)
+		fit := Fitted(t, FitNMF, x, k, WithSeed(uint64(random.Split(9, s))))
 		for c := range k {
 			p := column(fit.U, c)
 			length := math.Sqrt(Dot(p, p))

@@ -13,7 +13,7 @@ func TestEmbedding(t *testing.T) {
 	t.Parallel()
 	x := bentTable(25, 40, 1)
 	for _, rank := range []int{1, 3, 12} {
-		m := Must(FitBQMF(t.Context(), x, rank))(t)
+		m := Fitted(t, FitBQMF, x, rank)
 		e := m.Embedding()
 		if e.Rows < 1 || e.Rows > m.Rank() || e.Cols != 40 {
 			t.Fatalf("rank %d: %d × %d", rank, e.Rows, e.Cols)

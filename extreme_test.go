@@ -574,7 +574,7 @@ func bigForward(plan [][]float64, x, a, q []float64, eps float64, dir Gradient) 
 }
 
 // TestFarRowsReconstruct: without a squash a row of UV whose samples lie far apart is mapped
-// by its stored potentials as it was when the fit ended, about the centre that they belong to.
+// By its stored potentials as it was when the fit ended, about the centre that they belong to.
 func TestFarRowsReconstruct(t *testing.T) {
 	x := NewMat(12, 60)
 	for i := range x.Data {
@@ -583,8 +583,8 @@ func TestFarRowsReconstruct(t *testing.T) {
 	for i := range x.Rows {
 		x.Set(i, (i*7)%60, 3e7)
 	}
-	q := Must(FitQMF(t.Context(), x, 3, WithSquash(SquashNone), WithEpochs(3), WithStart(StartNMF),
-		WithShrinkage(0)))(t)
+	q := Fitted(t, FitQMF, x, 3, WithSquash(SquashNone), WithEpochs(3), WithStart(StartNMF),
+		WithShrinkage(0))
 	l := Must(q.Loss(x))(t)
 	if want := q.History[q.Best]; !(math.Abs(l-want) <= 1e-12*want) {
 		t.Errorf("Loss is %v, History ends at %v", l, want)

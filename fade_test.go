@@ -39,7 +39,7 @@ func TestBQMFWithoutStructure(t *testing.T) {
 				}
 			}
 			done := 0.0
-			m := fitBQMF(t, x, 0, WithProgress(func(p Progress) error { done = p.Done; return nil }))
+			m := Fitted(t, FitBQMF, x, 0, WithProgress(func(p Progress) error { done = p.Done; return nil }))
 			none := false
 			for _, w := range m.Warnings {
 				_, is := w.(noComponent)

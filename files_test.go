@@ -22,7 +22,7 @@ import (
 func TestSectionsToCome(t *testing.T) {
 	x := toy(5)
 	x.Rows, x.Cols = 3, 8
-	q := Must(FitQMF(context.Background(), x, 2, WithEpochs(2), WithLevels(3)))(t)
+	q := Fitted(t, FitQMF, x, 2, WithEpochs(2), WithLevels(3))
 	for _, flags := range []uint32{section.Optional, 0} {
 		q2, _ := q.MarshalBinary()
 		extra := section.Encode(section.QMF,
@@ -73,7 +73,7 @@ func TestHugeSizes(t *testing.T) {
 func FuzzFile(f *testing.F) {
 	x := toy(5)
 	x.Rows, x.Cols = 2, 5
-	q := Must(FitQMF(context.Background(), x, 1, WithEpochs(1), WithLevels(2)))(f)
+	q := Fitted(f, FitQMF, x, 1, WithEpochs(1), WithLevels(2))
 	data, _ := q.MarshalBinary()
 	f.Add(data)
 	n, _ := FitNMF(context.Background(), x, 1, WithEpochs(1))
@@ -95,7 +95,6 @@ func FuzzFile(f *testing.F) {
 // TestFilesOutOfRange: in a model file whose sums are right, every number out of its
 // range is refused, and the error says where it lies.
 func TestFilesOutOfRange(t *testing.T) {
-	ctx := context.Background()
 	x := toy(5)
 	x.Rows, x.Cols = 3, 8
 	opts := []FitOption{WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithValidation(0.1),
@@ -181,18 +180,18 @@ func TestFilesOutOfRange(t *testing.T) {
 		}
 	}
 	factors := func(bad []uint64) []rule { return []rule{{"UFAC", nil, bad}, {"VFAC", nil, bad}} }
-	check("NMF", Must(FitNMF(ctx, x, 2, WithEpochs(2), WithValidation(0.1)))(t), factors(negative),
+	check("NMF", Fitted(t, FitNMF, x, 2, WithEpochs(2), WithValidation(0.1)), factors(negative),
 		common, []rule{{"DIMS", is(3), append([]uint64{1}, count...)},
 			{"DIMS", is(7), real(0.02, math.NaN())}})
-	qmf := Must(FitQMF(ctx, x, 2, opts...))(t)
+	qmf := Fitted(t, FitQMF, x, 2, opts...)
 	if len(qmf.Warnings) == 0 {
 		t.Error("no warning is in the file")
 	}
 	check("QMF", qmf, factors(notPositive), common, maps)
-	check("QMFQ", Must(FitQMFQ(ctx, x, 2, append(opts, WithProjection(KLUpdates(2)))...))(t),
+	check("QMFQ", Fitted(t, FitQMFQ, x, 2, append(opts, WithProjection(KLUpdates(2)))...),
 		factors(negative), deflated, common, maps)
-	svd := Must(FitQMFQ(ctx, x, 2, WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithTolerance(1e-13),
-		WithProjection(TruncatedSVD())))(t)
+	svd := Fitted(t, FitQMFQ, x, 2, WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithTolerance(1e-13),
+		WithProjection(TruncatedSVD()))
 	check("QMFQ svd", svd, factors(append(real(1e300), noNumber...)), deflated, common, maps,
 		[]rule{{"PROJ", is(1), []uint64{1}}})
 }
@@ -200,7 +199,7 @@ func TestFilesOutOfRange(t *testing.T) {
 // TestSignedFiles: a file with a negative quantile is read under the Frobenius norm, and
 // under no other loss.
 func TestSignedFiles(t *testing.T) {
-	m := Must(FitQMF(context.Background(), scores(6, 5, 8), 2, WithLoss(Frobenius), WithEpochs(2)))(t)
+	m := Fitted(t, FitQMF, scores(6, 5, 8), 2, WithLoss(Frobenius), WithEpochs(2))
 	b, _ := m.MarshalBinary()
 	OK(t, new(QMF).UnmarshalBinary(b))
 	b, _ = altered(b, "DIMS", 6, math.Float64bits(float64(KL)))
@@ -216,7 +215,7 @@ func TestSignedFiles(t *testing.T) {
 func TestChangedFields(t *testing.T) {
 	x := first(toy(2), 5)
 	models := threeModels(t, x, 2)
-	b := Must(FitBQMF(t.Context(), x, 2, WithEpochs(2)))(t)
+	b := Fitted(t, FitBQMF, x, 2, WithEpochs(2))
 	models["BQMF"] = b
 	nan, inf := math.NaN(), math.Inf(1)
 	refused := map[string]int{}

@@ -27,8 +27,8 @@ func TestRowBelowHeldOut(t *testing.T) {
 	}
 	for _, method := range []Method{MethodQMF, MethodQMFQ} {
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
-			m := Must(Fit(t.Context(), method, x, 1, WithLoss(Frobenius), WithEpochs(3),
-				WithValidation(0.3), WithStart(StartUniform), WithEnds(ends)))(t)
+			m := Fitted(t, By(method), x, 1, WithLoss(Frobenius), WithEpochs(3),
+				WithValidation(0.3), WithStart(StartUniform), WithEnds(ends))
 			allFinite(t, method.String()+" "+ends.String(), m, x)
 		}
 	}
@@ -61,7 +61,7 @@ func TestReckless(t *testing.T) {
 		"shrinkage 1e30":     {WithShrinkage(1e30)},
 	} {
 		opts = append(opts, WithMaxIterations(40))
-		q := Must(FitQMF(t.Context(), x, 4, append([]FitOption{WithEpochs(epochs)}, opts...)...))(t)
+		q := Fitted(t, FitQMF, x, 4, append([]FitOption{WithEpochs(epochs)}, opts...)...)
 		finite(name, q.History, q.U, q.V, q.Quantiles, q.Weights, q.Reconstruct())
 		OK(t, new(QMF).UnmarshalBinary(FileOf(t, q)))
 		var taken []FitOption
@@ -93,8 +93,8 @@ func TestReckless(t *testing.T) {
 // that an EM step for it has nothing to divide by. T' of a QMFQ starts from such steps.
 func TestEmptyLevels(t *testing.T) {
 	x := Must(MatOf([]float64{1e12, 0, 0}))(t)
-	m := Must(FitQMFQ(t.Context(), x, 1, WithEpochs(3), WithSquash(SquashNone),
-		WithEpsilon(2.9331204132176936e-11), WithMaxIterations(100), WithLoss(Beta(4))))(t)
+	m := Fitted(t, FitQMFQ, x, 1, WithEpochs(3), WithSquash(SquashNone),
+		WithEpsilon(2.9331204132176936e-11), WithMaxIterations(100), WithLoss(Beta(4)))
 	if len(m.Warnings) == 0 {
 		t.Error("the plan converged: no level is empty")
 	}

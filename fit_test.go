@@ -4,7 +4,6 @@ package quantmf
 // and fits of no epochs.
 
 import (
-	"context"
 	"math"
 	"slices"
 	"testing"
@@ -17,12 +16,11 @@ import (
 func TestFirstPatience(t *testing.T) {
 	x := toy(5)
 	x.Rows = 30
-	ctx := context.Background()
 	for name, opts := range map[string][]FitOption{
 		"one batch": {WithStart(StartUniform)},
 		"batches":   {WithBatch(8)},
 	} {
-		q := Must(FitQMF(ctx, x, 4, append(opts, WithPatience(1), WithEpochs(60))...))(t)
+		q := Fitted(t, FitQMF, x, 4, append(opts, WithPatience(1), WithEpochs(60))...)
 		for e := 1; e < len(q.History)-2; e++ {
 			if q.History[e] > q.History[e-1]*(1-fit.Worthwhile) {
 				t.Errorf("%s: epoch %d gained nothing and %d more followed", name, e, len(q.History)-1-e)
@@ -37,7 +35,7 @@ func TestFirstPatience(t *testing.T) {
 	}
 	const penalty = 5
 	whole := func(opts ...FitOption) float64 {
-		m := Must(FitNMF(ctx, x, 4, append(opts, WithPenalties(evenly(penalty, 4)))...))(t)
+		m := Fitted(t, FitNMF, x, 4, append(opts, WithPenalties(evenly(penalty, 4)))...)
 		return m.objective(&settings{penalties: evenly(penalty, 4)})
 	}
 	if patient, full := whole(WithPatience(3), WithEpochs(2000)),
@@ -106,8 +104,8 @@ func TestRestartsObjective(t *testing.T) {
 		{MethodQMFQ, 0, 0, func(u, v Mat) float64 { return 0 }, WithWorkers(1)},
 	} {
 		fit := func(o ...FitOption) Model {
-			return Must(Fit(t.Context(), c.method, x, 3, append(o, WithEpochs(3), WithStart(StartUniform),
-				c.option)...))(t)
+			return Fitted(t, By(c.method), x, 3, append(o, WithEpochs(3), WithStart(StartUniform),
+				c.option)...)
 		}
 		var losses, objectives []float64
 		var models []Model
@@ -131,13 +129,12 @@ func TestRestartsObjective(t *testing.T) {
 
 // TestFitsOfBetaNearby: a fit is continuous in β where it passes 0 and 1.
 func TestFitsOfBetaNearby(t *testing.T) {
-	ctx := context.Background()
 	x := near1(9, 10, 16)
 	tenth := 0.0
 	for range 10 {
 		tenth += 0.1
 	}
-	start := Must(FitNMF(ctx, x, 2, WithEpochs(20)))(t)
+	start := Fitted(t, FitNMF, x, 2, WithEpochs(20))
 	for method := range MethodBQMF {
 		for _, c := range some([]struct{ beta, near float64 }{{1, tenth}, {1, 1 + 0x1p-52}, {1, 1 + 1e-12},
 			{0, 1e-12}, {0, -5e-324}, {0, -1e-14}}, 0, 4) {
@@ -150,8 +147,8 @@ func TestFitsOfBetaNearby(t *testing.T) {
 				}
 				return o
 			}
-			a := Must(Fit(ctx, method, x, 2, opts(c.beta)...))(t)
-			b := Must(Fit(ctx, method, x, 2, opts(c.near)...))(t)
+			a := Fitted(t, By(method), x, 2, opts(c.beta)...)
+			b := Fitted(t, By(method), x, 2, opts(c.near)...)
 			want, _ := a.Loss(x)
 			got, _ := b.Loss(x)
 			if math.Abs(got-want) > 1e-6*want {
@@ -173,14 +170,14 @@ func TestLosses(t *testing.T) {
 		x.Data[i] += 0.01
 	}
 	for _, l := range []Loss{KL, Frobenius, Beta(0), -1, 0.5, 1.5, 3} {
-		n := Must(FitNMF(t.Context(), x, 5, WithLoss(l), WithEpochs(epochs)))(t)
+		n := Fitted(t, FitNMF, x, 5, WithLoss(l), WithEpochs(epochs))
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
 			// the others with one of the two
 			if !Long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == Beta(0)) {
 				continue
 			}
-			q := Must(FitQMF(t.Context(), x, 5, WithLoss(l), WithEpochs(epochs), WithEnds(ends),
-				WithShrinkage(0)))(t)
+			q := Fitted(t, FitQMF, x, 5, WithLoss(l), WithEpochs(epochs), WithEnds(ends),
+				WithShrinkage(0))
 			if q.History[epochs] > n.History[epochs] || len(q.Warnings) > 0 {
 				t.Errorf("β=%g, %v: QMF %v, NMF %v", l, ends, q.History[epochs], n.History[epochs])
 			}

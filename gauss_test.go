@@ -106,8 +106,8 @@ func checkCurvature(t *testing.T, f *qmfFit) {
 // tenth, what Adam's reach in a hundred, from the same start.
 func TestGaussLosses(t *testing.T) {
 	x := first(toy(3), 40)
-	fast := Must(FitQMF(t.Context(), x, 8, WithStart(StartScores), WithShrinkage(0), WithEpsilon(0.01),
-		WithEpochs(25)))(t)
+	fast := Fitted(t, FitQMF, x, 8, WithStart(StartScores), WithShrinkage(0), WithEpsilon(0.01),
+		WithEpochs(25))
 	f := gaussFitOf(t, x, 8, func(c *config) { c.epsilon, c.epochs, c.learningRate = 0.01, 100, adamRate })
 	adam := adamOf(f)
 	var last fit.Losses
@@ -197,8 +197,8 @@ func TestGaussHostile(t *testing.T) {
 			}
 			name := o.name
 			// Patience has every loss evaluated at the end of its epoch.
-			m := Must(FitQMF(t.Context(), c.x, c.k, append([]FitOption{WithStart(StartScores),
-				WithShrinkage(0), WithEpochs(15), WithPatience(1000)}, o.opts...)...))(t)
+			m := Fitted(t, FitQMF, c.x, c.k, append([]FitOption{WithStart(StartScores),
+				WithShrinkage(0), WithEpochs(15), WithPatience(1000)}, o.opts...)...)
 			worst, h := 0.0, m.History
 			if notFinite(m.Reconstruct().Data) >= 0 {
 				t.Errorf("%s, %s: a cell that is not finite", c.name, name)

@@ -107,14 +107,14 @@ func TestSampleWeightsOfQMF(t *testing.T) {
 			if name == "shrinkage" { // which counts samples of the mean weight of those that take part
 				of2 = append(of2, WithShrinkage(5*17./10))
 			}
-			want := Must(FitQMF(t.Context(), repeated(of.x, times), 3, of2...))(t)
+			want := Fitted(t, FitQMF, repeated(of.x, times), 3, of2...)
 			for _, scale := range []float64{1, 1e20} {
 				weights := append([]float64(nil), times...)
 				for j := range weights {
 					weights[j] *= scale
 				}
-				got := Must(FitQMF(t.Context(), of.x, 3,
-					append(opts, WithInit(u, v), WithSampleWeights(weights))...))(t)
+				got := Fitted(t, FitQMF, of.x, 3,
+					append(opts, WithInit(u, v), WithSampleWeights(weights))...)
 				sameWay(t, got.History, want.History, 1e-12, 1e-5)
 				fitted, scores := got.Reconstruct(), Must(got.Scores(t.Context(), of.x))(t)
 				for _, j := range []int{2, 9} {
@@ -164,7 +164,7 @@ func TestCellWeightsOfQMF(t *testing.T) {
 			opts := append([]FitOption{WithLevels(4), WithEpochs(5), WithTolerance(1e-14), WithShrinkage(0),
 				WithLine(0.3), WithBatch(1000)}, opts...)
 			fit := func(x, u Mat, more ...FitOption) *QMF {
-				return Must(FitQMF(t.Context(), x, 3, append(append(opts, WithInit(u, v)), more...)...))(t)
+				return Fitted(t, FitQMF, x, 3, append(append(opts, WithInit(u, v)), more...)...)
 			}
 			if name != "validation, shrinkage" { // whose cells are others, and which counts cells
 				sameWay(t, fit(x, u, WithCellWeights(rows)).History,
@@ -200,7 +200,7 @@ func TestWeightsOfQMFQ(t *testing.T) {
 			fit := func(x, u, v Mat, more ...FitOption) *QMFQ {
 				opts := append([]FitOption{WithLevels(4), WithEpochs(3), WithTolerance(1e-14),
 					WithShrinkage(0), WithLine(0.3), WithInit(u, v)}, opts...)
-				return Must(FitQMFQ(t.Context(), x, 3, append(opts, more...)...))(t)
+				return Fitted(t, FitQMFQ, x, 3, append(opts, more...)...)
 			}
 			got := fit(x, u, v, WithSampleWeights(times))
 			want := fit(repeated(x, times), u, repeated(v, times))
@@ -273,8 +273,8 @@ func TestWeightsOfHidden(t *testing.T) {
 		t.Errorf("the rows lose %v and %v", first.Loss, p.Rows[1].Loss)
 	}
 	epochs := WithEpochs(20) // of so few cells Auto hides more where more count as observed
-	a := Must(Fit(t.Context(), MethodAuto, hidden, 2, WithMissingValues(), epochs))(t)
-	b := Must(Fit(t.Context(), MethodAuto, wrong, 2, WithCellWeights(only), epochs))(t)
+	a := Fitted(t, By(MethodAuto), hidden, 2, WithMissingValues(), epochs)
+	b := Fitted(t, By(MethodAuto), wrong, 2, WithCellWeights(only), epochs)
 	if u, v := a.Reconstruct(), b.Reconstruct(); !(math.Abs(u.At(3, 4)-v.At(3, 4)) <= 1e-4*u.At(3, 4)) {
 		t.Errorf("MethodAuto: %v, want %v", v.At(3, 4), u.At(3, 4))
 	}

@@ -140,7 +140,7 @@ func TestHeldOutIsFinite(t *testing.T) {
 		for _, x := range []Mat{NewMat(6, 9), TimesPower(near1(2, 6, 9), -560)} {
 			trials := []Trial{{Rank: 2, Options: []FitOption{WithLoss(l), WithEpochs(3)}}}
 			for method := range MethodBQMF {
-				p, err := HeldOut(ctx, x, by(method), trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
+				p, err := HeldOut(ctx, x, By(method), trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
 				if _, small := err.(*DataError); small && p == nil && x.At(0, 0) > 0 && l >= 2 {
 					continue // the losses have no number
 				}
@@ -188,7 +188,7 @@ func TestUnseenCells(t *testing.T) {
 			for _, method := range methods {
 				trial := Trial{Rank: 3, Options: []FitOption{WithLoss(loss)}}
 				masks := Masks{Repeats: 1, Seed: 1}
-				p := Must(HeldOut(t.Context(), x, by(method), []Trial{trial}, masks))(t)[0]
+				p := Must(HeldOut(t.Context(), x, By(method), []Trial{trial}, masks))(t)[0]
 				t.Logf("%v %.4g, row means %.4g", method, p.Mean, p.Baseline[0])
 				if !(p.Mean < c.most*p.Baseline[0]) {
 					t.Errorf("%v: unseen cells lose %v, the means of rows %v", method, p.Mean, p.Baseline[0])

@@ -367,8 +367,8 @@ func threeModels(t *testing.T, x Mat, k int, opts ...FitOption) map[string]Model
 	t.Helper()
 	out := map[string]Model{}
 	for method, more := range [][]FitOption{nil, nil, {WithEpochs(30)}} {
-		out[Method(method).String()] = Must(Fit(t.Context(), Method(method), x, k,
-			slices.Concat(opts, more)...))(t)
+		out[Method(method).String()] = Fitted(t, By(Method(method)), x, k,
+			slices.Concat(opts, more)...)
 	}
 	return out
 }
@@ -536,8 +536,15 @@ func OptionOf(err error) string {
 // ErrorOf is the error of a call.
 func ErrorOf[T any](_ T, err error) error { return err }
 
-// by is the fit by a method.
-func by(method Method) func(context.Context, Rows, int, ...FitOption) (Model, error) {
+// Fitted is the model of a fit that succeeds.
+func Fitted[M Model](t testing.TB, fit func(context.Context, Rows, int, ...FitOption) (M, error), x Rows,
+	k int, opts ...FitOption) M {
+	t.Helper()
+	return Must(fit(t.Context(), x, k, opts...))(t)
+}
+
+// By is the fit by a method.
+func By(method Method) func(context.Context, Rows, int, ...FitOption) (Model, error) {
 	return func(ctx context.Context, x Rows, k int, o ...FitOption) (Model, error) {
 		return Fit(ctx, method, x, k, o...)
 	}

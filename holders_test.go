@@ -65,7 +65,7 @@ func TestHeldOutHolders(t *testing.T) {
 		{Rank: 3, Options: []FitOption{WithEpochs(2)}}}, Masks{Repeats: 2, Seed: 7}
 	for _, method := range []Method{MethodNMF, MethodQMF} {
 		held := func(x Rows) []Prediction {
-			return Must(HeldOut(t.Context(), x, by(method), trials, masks))(t)
+			return Must(HeldOut(t.Context(), x, By(method), trials, masks))(t)
 		}
 		want := held(x)
 		for holder, h := range Holders(t, x) {
@@ -126,7 +126,7 @@ func TestRowsMemory(t *testing.T) {
 	}
 	bound := func(name string, method Method, x Mat, opts ...FitOption) {
 		got := allocated(func() {
-			Must(Fit(t.Context(), method, rowsOf{x}, 2, append(opts, WithEpochs(1), WithWorkers(1))...))(t)
+			Fitted(t, By(method), rowsOf{x}, 2, append(opts, WithEpochs(1), WithWorkers(1))...)
 		})
 		t.Logf("%s: %d bytes allocated in all, %d of numbers", name, got, all)
 		if got > all/2 {

@@ -54,8 +54,8 @@ func TestHoles(t *testing.T) {
 			}
 		}
 	}
-	q := Must(FitQMFQ(t.Context(), x, 2, WithEpochs(2),
-		WithProjection(TruncatedSVD())))(t)
+	q := Fitted(t, FitQMFQ, x, 2, WithEpochs(2),
+		WithProjection(TruncatedSVD()))
 	var bad *DataError
 	if _, err := q.Transform(t.Context(), holes); !errors.As(err, &bad) || bad.Row != 0 || bad.Col != 0 ||
 		bad.Problem != "x must be finite: TruncatedSVD needs every cell" {

@@ -163,7 +163,7 @@ func TestLineContainsNMF(t *testing.T) {
 // is not below that of its line.
 func TestLineMonotone(t *testing.T) {
 	t.Parallel()
-	m := Must(FitQMF(context.Background(), first(toy(3), 20), 3, WithLine(0.5), WithEpochs(1)))(t)
+	m := Fitted(t, FitQMF, first(toy(3), 20), 3, WithLine(0.5), WithEpochs(1))
 	r := random.Split(3, 3)
 	for i := range m.U.Rows {
 		f, _ := m.Map(i)
@@ -217,7 +217,7 @@ func TestLineOff(t *testing.T) {
 		{"given 1", 1, []FitOption{WithLine(1)}},
 		{"WithInit", 0.5, []FitOption{WithInit(u, v)}},
 	} {
-		m := Must(FitQMF(context.Background(), x, 2, append(c.opts, WithEpochs(1))...))(t)
+		m := Fitted(t, FitQMF, x, 2, append(c.opts, WithEpochs(1))...)
 		if m.Line != c.want || (Total(m.Slopes) > 0) != (c.want > 0) {
 			t.Errorf("%s: τ %v, want %v; slopes %v", c.name, m.Line, c.want, m.Slopes)
 		}
@@ -231,7 +231,7 @@ func TestLineOff(t *testing.T) {
 // TestLineEarlierFile: a file of a model without lines is refused in words.
 func TestLineEarlierFile(t *testing.T) {
 	t.Parallel()
-	m := Must(FitQMF(context.Background(), first(toy(3), 20), 2, WithEpochs(0)))(t)
+	m := Fitted(t, FitQMF, first(toy(3), 20), 2, WithEpochs(0))
 	sections := m.sections()
 	for i, s := range sections {
 		if s.Tag == "TOOK" {
@@ -254,13 +254,13 @@ func TestLineOfBestEpoch(t *testing.T) {
 	opts := []FitOption{WithValidation(0.3), WithSchedule(ScheduleConstant), WithStart(StartNMF),
 		WithShrinkage(0), WithLine(0.5), WithLearningRate(0.5)}
 	noisy, _ := noisyProduct()
-	long := Must(FitQMF(ctx, noisy, 8, append(opts, WithEpochs(12))...))(t)
+	long := Fitted(t, FitQMF, noisy, 8, append(opts, WithEpochs(12))...)
 	short, err := FitQMF(ctx, noisy, 8, append(opts, WithEpochs(long.Best))...)
 	if err != nil || long.Best == 12 || !slices.Equal(long.Slopes, short.Slopes) {
 		t.Errorf("QMF, best epoch %d (%v): slopes %v, of a fit that ends there %v", long.Best, err,
 			long.Slopes[:3], short.Slopes[:3])
 	}
-	q := Must(FitQMFQ(ctx, x, 8, append(opts, WithEpochs(12))...))(t)
+	q := Fitted(t, FitQMFQ, x, 8, append(opts, WithEpochs(12))...)
 	end, err := FitQMFQ(ctx, x, 8, append(opts, WithEpochs(q.Best))...)
 	if err != nil || q.Best == 12 || !slices.Equal(q.inflated.Slopes, end.inflated.Slopes) {
 		t.Errorf("QMFQ, best epoch %d (%v): slopes %v, of a fit that ends there %v", q.Best, err,
@@ -271,7 +271,7 @@ func TestLineOfBestEpoch(t *testing.T) {
 // TestLineSealed: a slope that was changed is an error of the maps that have it.
 func TestLineSealed(t *testing.T) {
 	t.Parallel()
-	m := Must(FitQMF(context.Background(), first(toy(3), 20), 2, WithEpochs(0)))(t)
+	m := Fitted(t, FitQMF, first(toy(3), 20), 2, WithEpochs(0))
 	m.Slopes[3]++
 	var data *DataError
 	if _, err := m.Map(3); !errors.As(err, &data) || data.Row != 3 {

@@ -121,7 +121,7 @@ func TestTransformTime(t *testing.T) {
 			var m Model
 			began := cpuTime()
 			for range c.fits {
-				m = Must(Fit(ctx, c.method, x, c.rank))(t)
+				m = Fitted(t, By(c.method), x, c.rank)
 			}
 			fit = min(fit, (cpuTime()-began)/time.Duration(c.fits))
 			began = cpuTime()

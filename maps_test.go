@@ -263,8 +263,8 @@ func TestPinnedEnds(t *testing.T) {
 		}
 	}
 	for _, start := range []Start{StartScores, StartNMF, StartUniform} {
-		q := Must(FitQMF(context.Background(), x, 2, WithStart(start), WithEnds(EndsPinned),
-			WithEpochs(3)))(t)
+		q := Fitted(t, FitQMF, x, 2, WithStart(start), WithEnds(EndsPinned),
+			WithEpochs(3))
 		for i := range x.Rows {
 			lo, hi := math.Inf(1), 0.0
 			for _, v := range x.Row(i) {
@@ -286,7 +286,7 @@ func TestSchedule(t *testing.T) {
 	u, v := Drawn(12, 2, draw), Drawn(2, x.Cols, draw)
 	for _, method := range []Method{MethodQMF, MethodQMFQ} {
 		fit := func(s Schedule) Model {
-			return Must(Fit(t.Context(), method, x, 2, WithInit(u, v), WithEpochs(1), WithSchedule(s)))(t)
+			return Fitted(t, By(method), x, 2, WithInit(u, v), WithEpochs(1), WithSchedule(s))
 		}
 		closeTo(t, "one epoch", fit(ScheduleCosine).Reconstruct().Data,
 			fit(ScheduleConstant).Reconstruct().Data, 0)

@@ -90,7 +90,7 @@ func TestMemoryOfState(t *testing.T) {
 		told := Must(MemoryOf(c.method, x.Rows, x.Cols, 4, opts...))(t)
 		most := 0
 		keep := func(state []byte) error { most = max(most, len(state)); return nil }
-		Must(Fit(t.Context(), c.method, x, 4, append(opts, WithCheckpoint(1, keep))...))(t)
+		Fitted(t, By(c.method), x, 4, append(opts, WithCheckpoint(1, keep))...)
 		t.Logf("%v: %d bytes told, %d at most", c.method, told.State, most)
 		// Names, counts and losses are another two thousand; second moments of a BQMF are counted in whole
 		// blocks.
@@ -148,7 +148,7 @@ func TestMemoryOfNMF(t *testing.T) {
 				most = max(most, m.HeapAlloc)
 				return nil
 			})
-			Must(FitNMF(t.Context(), x, s.k, append(opts, alive)...))(t)
+			Fitted(t, FitNMF, x, s.k, append(opts, alive)...)
 			got := float64(most) - float64(before) + float64(told.Model)
 			ratio := float64(told.Fit) / got
 			if ratio < 1 || float64(told.Fit) > 1.15*got+small {
@@ -182,7 +182,7 @@ func TestMemoryOfLargeRanks(t *testing.T) {
 	bound := func(method Method, opts ...FitOption) {
 		t.Helper()
 		// a matrix of 2000 × 2000 numbers is 32 MB
-		if got := allocated(func() { Must(Fit(t.Context(), method, x, 2000, opts...))(t) }); got > 16<<20 {
+		if got := allocated(func() { Fitted(t, By(method), x, 2000, opts...) }); got > 16<<20 {
 			t.Errorf("%v: %d bytes", method, got)
 		}
 	}

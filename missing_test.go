@@ -47,7 +47,7 @@ func TestBQMFMissingUnlike(t *testing.T) {
 					}
 				}
 			}
-			m, sign := fitBQMF(t, given, 0, WithMissingValues()), 0.0
+			m, sign := Fitted(t, FitBQMF, given, 0, WithMissingValues()), 0.0
 			for _, w := range m.Warnings {
 				if u, is := w.(*missingUnlike); is {
 					sign = math.Copysign(1, u.shift)

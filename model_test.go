@@ -4,7 +4,6 @@ package quantmf
 // and dead components.
 
 import (
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -248,9 +247,8 @@ func TestBend(t *testing.T) {
 	for j := range x.Cols {
 		x.Set(28, j, 4)
 	}
-	ctx := context.Background()
-	q := Must(FitQMF(ctx, x, 2, WithShrinkage(5)))(t)
-	qq := Must(FitQMFQ(ctx, x, 2))(t)
+	q := Fitted(t, FitQMF, x, 2, WithShrinkage(5))
+	qq := Fitted(t, FitQMFQ, x, 2)
 	for name, m := range map[string]interface {
 		Model
 		Bend() []float64
@@ -358,7 +356,7 @@ func TestNegativeCount(t *testing.T) {
 	x, _ := MatOf([]float64{1, 2, 3}, []float64{3, 1, 2}, []float64{1, 1, 4})
 	var option *OptionError
 	for method := range MethodBQMF + 1 {
-		m := Must(Fit(t.Context(), method, x, 2, WithEpochs(1)))(t)
+		m := Fitted(t, By(method), x, 2, WithEpochs(1))
 		k := m.Shares().Cols
 		if top, err := m.TopFeatures(x, -3); !errors.As(err, &option) || top != nil {
 			t.Errorf("%T: %v, %v", m, top, err)

@@ -306,7 +306,7 @@ func TestNewtonTextbook(t *testing.T) {
 							b.visible++
 						}
 					}
-					got := Must(FitNMF(t.Context(), b.x, k, opts...))(t)
+					got := Fitted(t, FitNMF, b.x, k, opts...)
 					uu, vv, history := b.run(u, v, warm, 9)
 					name := fmt.Sprintf("%v×%v, loss %v, %v hidden, penalty %v", d, n, loss, hidden, penalty)
 					closeTo(t, name+": losses", got.History, history, 1e-9*history[0])
@@ -391,8 +391,8 @@ func TestNewtonNeverRises(t *testing.T) {
 					for _, o := range opts {
 						o.setting().check(&with)
 					}
-					m := Must(FitNMF(t.Context(), y, k,
-						append(opts, WithLoss(loss), WithUpdates(UpdatesNewton), WithEpochs(epochs))...))(t)
+					m := Fitted(t, FitNMF, y, k,
+						append(opts, WithLoss(loss), WithUpdates(UpdatesNewton), WithEpochs(epochs))...)
 					for _, v := range [][]float64{m.U.Data, m.V.Data, m.History} {
 						if i := notFinite(v); i >= 0 {
 							t.Fatalf("%s, k=%d, loss %v: %v", name, k, loss, v[i])
@@ -414,9 +414,9 @@ func TestNewtonNeverRises(t *testing.T) {
 					last := before[len(before)-1]
 					// The multiplicative updates do no better in as many epochs, but for what
 					// another optimum may be worth: with a penalty a component may die out.
-					w := Must(FitNMF(t.Context(), y, k,
+					w := Fitted(t, FitNMF, y, k,
 						append(opts, WithLoss(loss), WithUpdates(UpdatesMultiplicative),
-							WithEpochs(epochs))...))(t)
+							WithEpochs(epochs))...)
 					allowed := 1e-9 * w.History[0]
 					if loss == KL && len(opts) > 0 { // entries are kept above 0
 						allowed = 0.01 * w.History[0]
@@ -437,15 +437,15 @@ func TestNewtonStill(t *testing.T) {
 	x := first(toy(2), 12)
 	var states [][]byte
 	opts := []FitOption{WithEpochs(3000), WithLoss(Frobenius)}
-	m := Must(FitNMF(t.Context(), x, 2, append(opts, Keep(&states))...))(t)
+	m := Fitted(t, FitNMF, x, 2, append(opts, Keep(&states))...)
 	last := m.History[2500:]
 	if slices.Max(last) != slices.Min(last) {
 		t.Errorf("losses from %v to %v after 2500 epochs", slices.Max(last), slices.Min(last))
 	}
-	again := Must(FitNMF(t.Context(), x, 2, append(opts, WithResume(states[1999]))...))(t)
+	again := Fitted(t, FitNMF, x, 2, append(opts, WithResume(states[1999]))...)
 	closeTo(t, "U", again.U.Data, m.U.Data, 0)
 	closeTo(t, "losses", again.History, m.History, 0)
-	patient := Must(FitNMF(t.Context(), x, 2, append(opts, WithPatience(3))...))(t)
+	patient := Fitted(t, FitNMF, x, 2, append(opts, WithPatience(3))...)
 	if e := len(patient.History); e > 300 || patient.History[e-1] > 1.01*m.History[3000] {
 		t.Errorf("patience ended after %d epochs at %v, the end is %v", e, patient.History[e-1],
 			m.History[3000])
@@ -461,7 +461,7 @@ func TestNewtonLosses(t *testing.T) {
 	}
 	fit := func(opts ...FitOption) []float64 {
 		t.Helper()
-		m := Must(FitNMF(t.Context(), x, 3, opts...))(t)
+		m := Fitted(t, FitNMF, x, 3, opts...)
 		return m.History
 	}
 	for _, l := range []Loss{Beta(-2), Beta(0), Beta(0.5), KL, Beta(1.5), Frobenius, Beta(2.5), Beta(4)} {

@@ -5,7 +5,6 @@ package quantmf
 
 import (
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -59,8 +58,8 @@ func TestScikit(t *testing.T) {
 	s := loadScikit(t)
 	for name, l := range map[string]Loss{"kl": KL, "frobenius": Frobenius} {
 		from := func(u, v Mat, epochs int) *NMF {
-			return Must(FitNMF(t.Context(), s.X, 5, WithLoss(l), WithInit(u, v), WithEpochs(epochs),
-				WithUpdates(UpdatesMultiplicative)))(t)
+			return Fitted(t, FitNMF, s.X, 5, WithLoss(l), WithInit(u, v), WithEpochs(epochs),
+				WithUpdates(UpdatesMultiplicative))
 		}
 		m := from(s.U0, s.V0, 0)
 		for epoch := 1; epoch <= 200; epoch++ {
@@ -123,8 +122,8 @@ func TestPublishedKL(t *testing.T) {
 			seed := 0
 			for seed < 5 && !(best <= 1.01*r.Best) {
 				seed++
-				m := Must(FitNMF(context.Background(), x, k, WithSeed(uint64(seed)),
-					WithEpochs(Draws(500, 30, 30))))(t)
+				m := Fitted(t, FitNMF, x, k, WithSeed(uint64(seed)),
+					WithEpochs(Draws(500, 30, 30)))
 				best = min(best, m.History[len(m.History)-1]*float64(len(x.Data)))
 			}
 			t.Logf("%s, k=%d: %.8g with seed %d, %.4f of the best known", folder, k, best, seed, best/r.Best)
@@ -164,9 +163,9 @@ func TestNeverRises(t *testing.T) {
 				if at%2 == 0 && hidden > 0 && at > 3 {
 					continue
 				}
-				m := Must(FitNMF(t.Context(), holed(k.x, hidden), 4, WithLoss(l),
+				m := Fitted(t, FitNMF, holed(k.x, hidden), 4, WithLoss(l),
 					WithEpochs(Draws(40, 20, 12)), WithMissingValues(), WithUpdates(UpdatesMultiplicative),
-					k.start))(t)
+					k.start)
 				for e := 1; e < len(m.History); e++ {
 					if m.History[e] > m.History[e-1]*(1+1e-12) {
 						t.Fatalf("%s, β=%g, %v hidden: the loss rises from %v to %v in epoch %d", k.name, l,
@@ -183,7 +182,7 @@ func TestNeverRises(t *testing.T) {
 func TestNNDSVD(t *testing.T) {
 	s := loadScikit(t)
 	few := Part(s.X, 0, 12)
-	m := Must(FitNMF(context.Background(), few, 5, WithStart(StartSVD), WithEpochs(0)))(t)
+	m := Fitted(t, FitNMF, few, 5, WithStart(StartSVD), WithEpochs(0))
 	u, v := s.NNDSVDU.Clone(), s.NNDSVDV.Clone()
 	for c := range 5 {
 		mean := 0.0
@@ -227,11 +226,10 @@ func TestNNDSVD(t *testing.T) {
 // workers and units; no zeros; hidden cells at their row's mean.
 func TestStartSVD(t *testing.T) {
 	Slow(t)
-	ctx := context.Background()
 	x := load(t, "testdata/laml-exp.tsv.gz")
 	fit := func(x Mat, k int, o ...FitOption) *NMF {
 		t.Helper()
-		m := Must(FitNMF(ctx, x, k, append(o, WithUpdates(UpdatesMultiplicative), WithEpochs(10))...))(t)
+		m := Fitted(t, FitNMF, x, k, append(o, WithUpdates(UpdatesMultiplicative), WithEpochs(10))...)
 		return m
 	}
 	random, svd := fit(x, 10), fit(x, 10, WithStart(StartSVD))
@@ -261,8 +259,8 @@ func TestStartSVD(t *testing.T) {
 			filled.Data[i] = v
 		}
 	}
-	p := Must(FitNMF(ctx, holes, 4, WithStart(StartSVD), WithMissingValues(), WithEpochs(0)))(t)
-	q := Must(FitNMF(ctx, filled, 4, WithStart(StartSVD), WithEpochs(0)))(t)
+	p := Fitted(t, FitNMF, holes, 4, WithStart(StartSVD), WithMissingValues(), WithEpochs(0))
+	q := Fitted(t, FitNMF, filled, 4, WithStart(StartSVD), WithEpochs(0))
 	closeTo(t, "U with hidden cells", p.U.Data, q.U.Data, 1e-9*largest(q.U.Data))
 	for _, m := range []*NMF{p, svd} {
 		if slices.Min(m.U.Data) <= 0 || slices.Min(m.V.Data) <= 0 {
@@ -351,7 +349,7 @@ func TestHistoryOfScales(t *testing.T) {
 		}
 		for _, rank := range []int{5, 12} {
 			for _, epochs := range []int{1, 60} {
-				m := Must(FitNMF(context.Background(), x, rank, WithEpochs(epochs)))(t)
+				m := Fitted(t, FitNMF, x, rank, WithEpochs(epochs))
 				want := Must(m.Loss(x))(t)
 				got := m.History[epochs]
 				t.Logf("row ×%g, rank %d, %d epochs: %v, off by %.2g", c, rank, epochs, got, got/want-1)
@@ -427,8 +425,8 @@ func TestInitFromModel(t *testing.T) {
 				}
 			}
 		}
-		m := Must(FitNMF(t.Context(), x, 3, WithUpdates(UpdatesMultiplicative), WithLoss(c.loss),
-			WithEpochs(c.epochs)))(t)
+		m := Fitted(t, FitNMF, x, 3, WithUpdates(UpdatesMultiplicative), WithLoss(c.loss),
+			WithEpochs(c.epochs))
 		least, last := math.Inf(1), m.History[len(m.History)-1]
 		for _, v := range append(flat(m.U), m.V.Data...) {
 			if v > 0 {
@@ -443,8 +441,8 @@ func TestInitFromModel(t *testing.T) {
 			if at == 0 && c.loss > Frobenius {
 				continue // Newton's method has none
 			}
-			next := Must(Fit(t.Context(), []Method{MethodNMF, MethodNMF, MethodQMF, MethodQMFQ}[at], x, 3,
-				WithLoss(c.loss), WithInit(m.U, m.V), WithEpochs(2), of))(t)
+			next := Fitted(t, By([]Method{MethodNMF, MethodNMF, MethodQMF, MethodQMFQ}[at]), x, 3,
+				WithLoss(c.loss), WithInit(m.U, m.V), WithEpochs(2), of)
 			allFinite(t, itoa(at), next, x)
 			if h, is := next.(*NMF); is &&
 				!(math.Abs(h.History[0]-last) <= 1e-12*last && h.History[2] <= h.History[0]*(1+1e-12)) {
@@ -465,7 +463,7 @@ func TestTinyInit(t *testing.T) {
 	}
 	u.Set(2, 1, 1e-60)
 	v.Set(0, 3, 1e-40)
-	m := Must(FitNMF(t.Context(), x, 2, WithInit(u, v), WithEpochs(0)))(t)
+	m := Fitted(t, FitNMF, x, 2, WithInit(u, v), WithEpochs(0))
 	if m.U.At(2, 1) != 0 || m.U.At(2, 0) != 1 || m.V.At(0, 3) != 1e-40 {
 		t.Errorf("the fit starts from %v and %v", m.U, m.V)
 	}
@@ -504,8 +502,8 @@ func TestNMFTextbook(t *testing.T) {
 		x.Data[i] = 0
 	}
 	const epochs = 50
-	got := Must(FitNMF(context.Background(), x, k, WithInit(u, v), WithUpdates(UpdatesMultiplicative),
-		WithEpochs(epochs), WithWorkers(3)))(t)
+	got := Fitted(t, FitNMF, x, k, WithInit(u, v), WithUpdates(UpdatesMultiplicative),
+		WithEpochs(epochs), WithWorkers(3))
 	uu, vv := u.Clone(), v.Clone()
 	ratio := func() Mat {
 		w := Times(uu, vv)
@@ -571,7 +569,7 @@ func TestEndOfHidden(t *testing.T) {
 		}
 	}
 	fit := func(x Mat, opts ...FitOption) *NMF {
-		return Must(FitNMF(t.Context(), x, k, append(opts, WithMissingValues())...))(t)
+		return Fitted(t, FitNMF, x, k, append(opts, WithMissingValues())...)
 	}
 	if m := fit(x); len(m.History) != 21 {
 		t.Errorf("a whole table has %d epochs", len(m.History)-1)

@@ -74,7 +74,7 @@ func TestOptionTable(t *testing.T) {
 			return &OptionError{} // refused by the compiler
 		}
 	}
-	model := Must(FitNMF(ctx, m, 2, WithEpochs(1)))(t)
+	model := Fitted(t, FitNMF, m, 2, WithEpochs(1))
 	check := func(f option.Function, call func(o FitOption) error) {
 		for k := range option.Kinds {
 			o := anOption(k, 6, 10, 2)
@@ -134,7 +134,7 @@ func TestBadArguments(t *testing.T) {
 	memory := func(m Method, rank int, o ...FitOption) error { return ErrorOf(MemoryOf(m, 5, 5, rank, o...)) }
 	one, mask := Trial{Rank: 1, Options: []FitOption{WithEpochs(1)}}, Masks{1, 0.1, 1, 0}
 	tr := Must(Solve(x))(t)
-	m, b := Must(FitQMF(ctx, good, 1, WithEpochs(1)))(t), fitBQMF(t, first(wide, 6), 0)
+	m, b := Fitted(t, FitQMF, good, 1, WithEpochs(1)), Fitted(t, FitBQMF, first(wide, 6), 0)
 	interval := func(p float64) error { _, _, err := b.Interval(p); return err }
 	_, _, _, shape4 := SoftQuantileRowsVJP(NewMat(2, 3), NewMat(1, 2), NewMat(2, 4))
 	var (

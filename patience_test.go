@@ -22,10 +22,10 @@ func TestPatienceRecipe(t *testing.T) {
 		x.Data[0]++
 		for _, loss := range []Loss{KL, Frobenius} {
 			opts := []FitOption{WithLoss(loss), WithWorkers(1)}
-			m := Must(FitNMF(t.Context(), x, 4, append(opts, WithEpochs(1000),
-				WithPatience(3))...))(t)
+			m := Fitted(t, FitNMF, x, 4, append(opts, WithEpochs(1000),
+				WithPatience(3))...)
 			epochs := len(m.History) - 1
-			long := Must(FitNMF(t.Context(), x, 4, append(opts, WithEpochs(15*epochs))...))(t)
+			long := Fitted(t, FitNMF, x, 4, append(opts, WithEpochs(15*epochs))...)
 			last, best := m.History[epochs], long.History[15*epochs]
 			if epochs == 1000 || last > best*(1+1e-6) {
 				t.Errorf("seed %d, %v: %v after %d epochs, %v after %d: %.1e above", seed, loss, last, epochs,

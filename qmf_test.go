@@ -176,15 +176,14 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 // TestToy holds the fit to what the authors' code reaches on the toy problem, 10.4 after 100 epochs, 0.21
 // after 300, 0.085 after 1000: in 30 epochs to the second of these, with QUANTMF_LONG further.
 func TestToy(t *testing.T) {
-	ctx := context.Background()
 	check := func(t *testing.T, x Mat, most map[int]float64) {
-		nmf := Must(FitNMF(ctx, x, 8, WithEpochs(Draws(1000, 200, 200))))(t)
+		nmf := Fitted(t, FitNMF, x, 8, WithEpochs(Draws(1000, 200, 200)))
 		base := nmf.History[nmf.Best]
 		for _, epochs := range []int{30, 100, 300} {
 			if most[epochs] == 0 {
 				continue
 			}
-			m := Must(FitQMF(ctx, x, 8, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs)))(t)
+			m := Fitted(t, FitQMF, x, 8, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs))
 			t.Logf("NMF %.3f; QMF %.3f before, %.3f after 1, %.4f after 10, %.4f after %d", base,
 				m.History[0], m.History[1], m.History[10], m.History[epochs], epochs)
 			if m.History[0] > base || m.History[1] > base {
@@ -298,9 +297,9 @@ func TestRealData(t *testing.T) {
 		{"../shared/data/golub-leukemia/exp.tsv.gz", 5, 8}} {
 		t.Run(c.path, func(t *testing.T) {
 			x := load(t, c.path)
-			nmf := Must(FitNMF(context.Background(), x, c.k, WithEpochs(1000),
-				WithUpdates(UpdatesMultiplicative)))(t)
-			qmf := Must(FitQMF(context.Background(), x, c.k, WithLevels(c.m), WithShrinkage(0)))(t)
+			nmf := Fitted(t, FitNMF, x, c.k, WithEpochs(1000),
+				WithUpdates(UpdatesMultiplicative))
+			qmf := Fitted(t, FitQMF, x, c.k, WithLevels(c.m), WithShrinkage(0))
 			a, b := nmf.History[1000], qmf.History[len(qmf.History)-1]
 			t.Logf("%s, k=%d, m=%d: NMF %.5g, QMF %.5g", x.size(), c.k, c.m, a, b)
 			if !(b < a) || len(qmf.Warnings) > 0 {
@@ -333,8 +332,8 @@ func TestFitAllocations(t *testing.T) {
 		{MethodQMFQ, []FitOption{held, WithStart(StartUniform), WithProjection(KLUpdates(5))}, 3},
 	} {
 		fit := func(epochs, workers int) {
-			Must(Fit(t.Context(), f.method, x, 4,
-				append(f.opts, WithEpochs(epochs+3), WithWorkers(workers))...))(t)
+			Fitted(t, By(f.method), x, 4,
+				append(f.opts, WithEpochs(epochs+3), WithWorkers(workers))...)
 		}
 		for workers := 1; workers <= 2; workers++ {
 			few, many := allocations(1, func() { fit(2, workers) }),
@@ -367,8 +366,8 @@ func TestStepsGrowNoFurther(t *testing.T) {
 				x.Set(i, j, unit*math.Exp(.6*a*z.At(0, j)+.3*b*z.At(1, j)+.1*normal(&src)))
 			}
 		}
-		q := Must(FitQMF(t.Context(), x, c.k, WithEpochs(40), WithLoss(c.loss), WithShrinkage(0),
-			WithStart(StartScores)))(t)
+		q := Fitted(t, FitQMF, x, c.k, WithEpochs(40), WithLoss(c.loss), WithShrinkage(0),
+			WithStart(StartScores))
 		least, last := slices.Min(q.History), q.History[len(q.History)-1]
 		if last > 1.02*least {
 			t.Errorf("seed %d, %v, rank %d: ends at %.4g, was at %.4g", c.seed, c.loss, c.k, last, least)
@@ -406,10 +405,10 @@ func TestManySamples(t *testing.T) {
 	}
 	for _, batch := range []int{5, d} {
 		opts := []FitOption{WithEpochs(4), WithShrinkage(0), WithBatch(batch), WithMissingValues()}
-		want := Must(FitQMF(t.Context(), few, k, append(opts, WithInit(u, v))...))(t)
+		want := Fitted(t, FitQMF, few, k, append(opts, WithInit(u, v))...)
 		var bits []byte
 		for _, workers := range []int{1, 3} {
-			m := Must(FitQMF(t.Context(), many, k, append(opts, WithInit(u, vv), WithWorkers(workers))...))(t)
+			m := Fitted(t, FitQMF, many, k, append(opts, WithInit(u, vv), WithWorkers(workers))...)
 			data := FileOf(t, m)
 			if bits != nil && !bytes.Equal(data, bits) {
 				t.Errorf("batches of %d: %d workers make another model", batch, workers)

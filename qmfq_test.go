@@ -113,13 +113,13 @@ func TestQMFQShrinkage(t *testing.T) {
 	x, k := noisyProduct()
 	fit := func(o ...FitOption) *QMFQ {
 		t.Helper()
-		m := Must(FitQMFQ(ctx, x, k, append(o, WithEpochs(6))...))(t)
+		m := Fitted(t, FitQMFQ, x, k, append(o, WithEpochs(6))...)
 		return m
 	}
 	var states [][]byte
 	chosen := fit(Keep(&states))
 	lambda := chosen.inflated.Shrinkage
-	q := Must(FitQMF(ctx, x, k, WithEpochs(0)))(t)
+	q := Fitted(t, FitQMF, x, k, WithEpochs(0))
 	if lambda != 20 || q.Shrinkage != 100 { // the most that either may choose
 		t.Errorf("shrunk by %v, FitQMF by %v", lambda, q.Shrinkage)
 	}
@@ -219,7 +219,7 @@ func TestRawPlaces(t *testing.T) {
 	}
 	x := near1(8, 6, 7)
 	x.Set(4, 5, 1e11)
-	m := Must(FitQMFQ(ctx, x, 2, WithSquash(SquashNone), WithEpochs(3)))(t)
+	m := Fitted(t, FitQMFQ, x, 2, WithSquash(SquashNone), WithEpochs(3))
 	allFinite(t, "QMFQ", m, x)
 }
 
@@ -237,7 +237,7 @@ func TestRowsOfProjection(t *testing.T) {
 	}
 	fits := [2]*QMFQ{}
 	for e := range fits {
-		fits[e] = Must(FitQMFQ(t.Context(), TimesPower(x, e), 2, WithEpochs(0)))(t)
+		fits[e] = Fitted(t, FitQMFQ, TimesPower(x, e), 2, WithEpochs(0))
 	}
 	want, got := fits[0].Reconstruct().Data, fits[1].Reconstruct().Data
 	for i, v := range want {
@@ -277,7 +277,7 @@ func TestSubnormalMaps(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] *= 1e-311
 	}
-	m := Must(FitQMFQ(t.Context(), x, 2, WithEpochs(1), WithStart(StartUniform), WithEpsilon(1e-8)))(t)
+	m := Fitted(t, FitQMFQ, x, 2, WithEpochs(1), WithStart(StartUniform), WithEpsilon(1e-8))
 	for i := range x.Rows {
 		for _, of := range []func(int) (*Map, error){m.Inflate, m.Deflate} {
 			f := Must(of(i))(t)

@@ -88,7 +88,7 @@ var readers = map[string]func(ctx context.Context, x Rows) (any, error){
 func placers(t *testing.T) map[string]func(ctx context.Context, x Rows) (any, error) {
 	all := map[string]func(ctx context.Context, x Rows) (any, error){}
 	for method := range MethodBQMF + 1 {
-		m := Must(Fit(t.Context(), method, counts(), 3, WithEpochs(1)))(t)
+		m := Fitted(t, By(method), counts(), 3, WithEpochs(1))
 		all[method.String()+", new samples"] = func(ctx context.Context, x Rows) (any, error) {
 			return orNil(m.Transform(ctx, x))
 		}

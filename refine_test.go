@@ -55,7 +55,7 @@ func TestWithModel(t *testing.T) {
 	} {
 		fit := func(opts ...FitOption) (Model, []float64) {
 			t.Helper()
-			m := Must(Fit(t.Context(), c.method, c.x, 3, opts...))(t)
+			m := Fitted(t, By(c.method), c.x, 3, opts...)
 			return m, Common(m).History
 		}
 		near, above, epochs := 1e-9, 1e-6, 3
@@ -94,7 +94,7 @@ func TestWithModelOfBQMF(t *testing.T) {
 	for j := range 45 {
 		x.Set(7, j, 2) // constant in what the model has seen
 	}
-	fit := func(x Mat, opts ...FitOption) *BQMF { return Must(FitBQMF(t.Context(), x, 0, opts...))(t) }
+	fit := func(x Mat, opts ...FitOption) *BQMF { return Fitted(t, FitBQMF, x, 0, opts...) }
 	first := fit(Part(x, 0, 45))
 	for what, some := range map[string]Mat{"the same": Part(x, 0, 45), "more": x, "others": Part(x, 45, 60),
 		"few": Part(x, 45, 51)} {

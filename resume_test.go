@@ -44,7 +44,7 @@ func TestResumeOverflowedMoment(t *testing.T) {
 	for _, start := range []Start{StartNMF, StartUniform} {
 		opts := []FitOption{WithEpochs(3), WithLevels(4), WithPenalty(1e30), WithStart(start)}
 		var states [][]byte
-		want := Must(FitQMF(context.Background(), x, 2, append(opts, Keep(&states))...))(t)
+		want := Fitted(t, FitQMF, x, 2, append(opts, Keep(&states))...)
 		for i, s := range states {
 			got, err := FitQMF(context.Background(), x, 2, append(opts, WithResume(s))...)
 			if err != nil || !reflect.DeepEqual(got, want) {

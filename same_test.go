@@ -71,7 +71,7 @@ func TestSame(t *testing.T) {
 				defer rows.Close()
 				x = rows.Rows
 			}
-			f.Check(t, holder, Must(Fit(t.Context(), f.Method, x, f.Rank, options...))(t))
+			f.Check(t, holder, Fitted(t, By(f.Method), x, f.Rank, options...))
 		}
 		for i, shards := range []int{2, 8, 3, 1} {
 			if !Long && i != a%4 {

@@ -64,7 +64,7 @@ func chain(d, n int, seed uint64) (x, seen Mat) {
 
 func fitted(t *testing.T, x Mat, opts ...FitOption) *BQMF {
 	t.Helper()
-	m := Must(FitBQMF(t.Context(), x, 0, append(opts, WithMissingValues())...))(t)
+	m := Fitted(t, FitBQMF, x, 0, append(opts, WithMissingValues())...)
 	return m
 }
 

@@ -15,7 +15,7 @@ func TestScoresCost(t *testing.T) {
 	x := first(toy(0), 20)
 	fresh := &countedRows{Rows: Part(x, 0, 50)}
 	for _, method := range []Method{MethodNMF, MethodQMF, MethodBQMF} {
-		m := Must(Fit(t.Context(), method, x, 4, WithEpochs(2), WithWorkers(1)))(t)
+		m := Fitted(t, By(method), x, 4, WithEpochs(2), WithWorkers(1))
 		calls := []func(){
 			func() { Must(m.Score(t.Context(), fresh))(t) },
 			func() { Must(m.Scores(t.Context(), fresh))(t) },

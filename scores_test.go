@@ -79,7 +79,7 @@ func TestPredictIntervals(t *testing.T) {
 		}
 	}
 	train := Mat{Rows: d, Cols: seen, Stride: n, Data: x.Data}
-	m := Must(FitBQMF(t.Context(), train, 6))(t)
+	m := Fitted(t, FitBQMF, train, 6)
 	fresh := Mat{Rows: d, Cols: n - seen, Stride: n, Data: x.Data[seen:]}.Clone()
 	truth := fresh.Clone()
 	for i := range fresh.Rows {

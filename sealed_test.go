@@ -23,7 +23,7 @@ func smallModels(t *testing.T) (x Mat, models map[Method]Model) {
 	}
 	models = map[Method]Model{}
 	for method := range MethodBQMF + 1 {
-		models[method] = Must(Fit(t.Context(), method, x, 2, WithEpochs(3)))(t)
+		models[method] = Fitted(t, By(method), x, 2, WithEpochs(3))
 	}
 	return x, models
 }
@@ -127,8 +127,8 @@ func TestModelByHand(t *testing.T) {
 		}
 	}
 	for _, l := range []Loss{0, KL} {
-		m := Must(FitNMF(t.Context(), x, 2, WithEpochs(3),
-			WithLoss(Frobenius), WithLoss(l)))(t)
+		m := Fitted(t, FitNMF, x, 2, WithEpochs(3),
+			WithLoss(Frobenius), WithLoss(l))
 		if got, _ := m.Loss(x); got != want {
 			t.Errorf("WithLoss(%v) after Frobenius: %v, want %v", l, got, want)
 		}

@@ -24,7 +24,6 @@ import (
 // of an NMF of the normal scores of the rows, ties averaged, lifted above 0 and
 // multiplied by the row's mean; entries far below a factor's mean are raised.
 func TestStartScores(t *testing.T) {
-	ctx := context.Background()
 	const d, n, k = 9, 17, 2
 	r := random.Split(6, 1)
 	x, scores := NewMat(d, n), NewMat(d, n)
@@ -72,9 +71,9 @@ func TestStartScores(t *testing.T) {
 			}
 		}
 	}
-	q := Must(FitQMF(ctx, x, k, WithStart(StartScores), WithShrinkage(0), WithMissingValues(),
-		WithEpochs(0)))(t)
-	want := Must(FitNMF(ctx, scores, k, WithMissingValues(), WithEpochs(20)))(t)
+	q := Fitted(t, FitQMF, x, k, WithStart(StartScores), WithShrinkage(0), WithMissingValues(),
+		WithEpochs(0))
+	want := Fitted(t, FitNMF, scores, k, WithMissingValues(), WithEpochs(20))
 	for _, m := range []Mat{want.U, want.V} {
 		low := 1e-3 * Mean(m.Data)
 		for i := range m.Data {
@@ -95,8 +94,8 @@ func TestUniformInit(t *testing.T) {
 	u, v := Drawn(x.Rows, k, draw), Drawn(k, x.Cols, draw)
 	for _, method := range []Method{MethodQMF, MethodQMFQ} {
 		fit := func(o ...FitOption) Model {
-			return Must(Fit(t.Context(), method, x, k,
-				append(o, WithEpochs(4), WithStart(StartUniform))...))(t)
+			return Fitted(t, By(method), x, k,
+				append(o, WithEpochs(4), WithStart(StartUniform))...)
 		}
 		saved := func(m Model) string { return string(FileOf(t, m)) }
 		drawn := saved(fit(WithSeed(7)))
@@ -301,12 +300,12 @@ func TestChoice(t *testing.T) {
 			func(m *QMF) bool { return m.Start == StartScores && m.Shrinkage == 0 }},
 		{"noise", noisy, k, func(m *QMF) bool { return m.Shrinkage > 0 && len(m.History) == 1 }},
 	} {
-		m := Must(FitQMF(ctx, c.x, c.k))(t)
+		m := Fitted(t, FitQMF, c.x, c.k)
 		if !c.want(m) {
 			t.Errorf("%s: took %v and %v", c.name, m.Start, m.Shrinkage)
 		}
-		told := Must(FitQMF(ctx, c.x, c.k, WithStart(m.Start), WithShrinkage(m.Shrinkage),
-			WithLine(m.Line), WithEpochs(len(m.History)-1)))(t)
+		told := Fitted(t, FitQMF, c.x, c.k, WithStart(m.Start), WithShrinkage(m.Shrinkage),
+			WithLine(m.Line), WithEpochs(len(m.History)-1))
 		a, _ := m.MarshalBinary()
 		b, _ := told.MarshalBinary()
 		if !bytes.Equal(a, b) {
@@ -499,7 +498,7 @@ func TestNMFFromSome(t *testing.T) {
 		x.Data[i] *= 0.5 + src.Float64()
 	}
 	fit := func(opts ...FitOption) *NMF {
-		m := Must(FitNMF(t.Context(), x, k, opts...))(t)
+		m := Fitted(t, FitNMF, x, k, opts...)
 		return m
 	}
 	for _, of := range []struct {
@@ -533,7 +532,7 @@ func TestNMFFromSome(t *testing.T) {
 		if method == MethodQMF {
 			opts = append(opts, WithStart(StartScores), WithShrinkage(0), WithLine(0))
 		}
-		Must(Fit(t.Context(), method, x, k, opts...))(t)
+		Fitted(t, By(method), x, k, opts...)
 		if len(done) != 1+epochs || !slices.IsSorted(done) || done[0] != 0 ||
 			math.Abs(done[epochs]-1) > 1e-12 {
 			t.Errorf("%v: progress %v", method, done)
@@ -774,7 +773,7 @@ func TestScoresOfRows(t *testing.T) {
 			WithMissingValues())
 		of := func(cells, workers int) *QMF {
 			fewScores = cells
-			return Must(FitQMF(t.Context(), x, 2, append(opts, WithWorkers(workers))...))(t)
+			return Fitted(t, FitQMF, x, 2, append(opts, WithWorkers(workers))...)
 		}
 		all, some := of(1<<18, 2), of(100*60, 1)
 		t.Logf("%s: loss %v from some rows, %v from all", c.name, some.History[0], all.History[0])

@@ -25,11 +25,11 @@ func TestStream(t *testing.T) {
 	for method, epochs := range map[Method]int{
 		MethodNMF: 20, MethodQMF: 20, MethodQMFQ: 60, MethodBQMF: 12,
 	} {
-		model := Must(Fit(t.Context(), method, Part(x, 0, 90), 3, missing, WithEpochs(epochs)))(t)
+		model := Fitted(t, By(method), Part(x, 0, 90), 3, missing, WithEpochs(epochs))
 		for _, c := range [][2]int{{90, n}, {0, 100}} {
 			days, fresh := Part(x, c[0], c[1]), Part(x, c[1], n)
-			refit := Must(Fit(t.Context(), method, days, 3, missing, WithEpochs(epochs)))(t)
-			on := Must(Fit(t.Context(), method, days, 3, missing, WithEpochs(epochs/5), WithModel(model)))(t)
+			refit := Fitted(t, By(method), days, 3, missing, WithEpochs(epochs))
+			on := Fitted(t, By(method), days, 3, missing, WithEpochs(epochs/5), WithModel(model))
 			want, got := Must(refit.Loss(days))(t), Must(on.Loss(days))(t)
 			if !(got <= 1.05*want) {
 				t.Errorf("%v, samples %v: %d epochs from the model come to %v, %d from nothing to %v", method,
@@ -74,9 +74,9 @@ func TestStreamOfPatients(t *testing.T) {
 		}
 	}
 	for _, method := range []Method{MethodNMF, MethodQMF} {
-		first := Must(Fit(t.Context(), method, Part(x, 0, x.Cols-50), 8, WithEpochs(20), missing))(t)
-		refit := Must(Fit(t.Context(), method, x, 8, WithEpochs(20), missing))(t)
-		on := Must(Fit(t.Context(), method, x, 8, WithEpochs(4), WithModel(first), missing))(t)
+		first := Fitted(t, By(method), Part(x, 0, x.Cols-50), 8, WithEpochs(20), missing)
+		refit := Fitted(t, By(method), x, 8, WithEpochs(20), missing)
+		on := Fitted(t, By(method), x, 8, WithEpochs(4), WithModel(first), missing)
 		if want, got := Must(refit.Loss(x))(t), Must(on.Loss(x))(t); !(got <= want) {
 			t.Errorf("%v: four epochs from the model come to %v, twenty from nothing to %v", method, got,
 				want)

@@ -35,8 +35,8 @@ func TestLossesInAnyUnit(t *testing.T) {
 	}
 	for method := range MethodBQMF + 1 {
 		best := func(e int) int {
-			return Common(Must(Fit(t.Context(), method, in(e), 3, WithLoss(Frobenius), WithEpochs(8),
-				WithValidation(0.1)))(t)).Best
+			return Common(Fitted(t, By(method), in(e), 3, WithLoss(Frobenius), WithEpochs(8),
+				WithValidation(0.1))).Best
 		}
 		if one, small := best(0), best(-900); small != one {
 			t.Errorf("%v: epoch %d is the best, in the unit of 1 epoch %d", method, small, one)

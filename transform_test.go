@@ -25,7 +25,7 @@ func TestTransformOptimal(t *testing.T) {
 			if testing.Short() && k == 15 {
 				continue
 			}
-			m := Must(FitNMF(context.Background(), x, k, WithEpochs(30)))(t)
+			m := Fitted(t, FitNMF, x, k, WithEpochs(30))
 			v := Must(m.Transform(context.Background(), x))(t)
 			worst := 0.0
 			for j := range x.Cols {
@@ -77,7 +77,7 @@ func TestTransformFromProjection(t *testing.T) {
 	const d, columns = 30, 40
 	for _, c := range some([]struct{ n, k int }{{5, 4}, {5, 8}}, 1) {
 		x := Part(first(toy(1), d), 0, c.n)
-		q := Must(FitQMFQ(ctx, x, c.k, WithEpochs(5), WithEpsilon(0.0005)))(t)
+		q := Fitted(t, FitQMFQ, x, c.k, WithEpochs(5), WithEpsilon(0.0005))
 		r := random.Split(3, 3)
 		v, fresh := make([]float64, c.k), NewMat(d, columns)
 		maps := make([]*Map, d)
@@ -150,8 +150,8 @@ func TestTransformAtItsLeast(t *testing.T) {
 		eps    float64
 		smooth bool
 	}{{20, 2, 0.02, true}, {20, 4, 0.02, true}, {40, 4, 0.02, true}, {5, 8, 0.0005, false}} {
-		q := Must(FitQMF(ctx, Part(first(toy(1), d), 0, c.n), c.k,
-			WithEpochs(5), WithEpsilon(c.eps), WithShrinkage(0), WithStart(StartScores)))(t)
+		q := Fitted(t, FitQMF, Part(first(toy(1), d), 0, c.n), c.k,
+			WithEpochs(5), WithEpsilon(c.eps), WithShrinkage(0), WithStart(StartScores))
 		maps := make([]*Map, d)
 		for i := range maps {
 			maps[i] = Must(q.Map(i))(t)
@@ -229,8 +229,8 @@ func TestTransformSearch(t *testing.T) {
 			{"steep", first(toy(3), 60), 6, 0.004}}...)
 	}
 	for _, c := range some {
-		q := Must(FitQMF(ctx, columnsOf(c.x, func(j int) bool { return j%2 == 0 }), c.k,
-			WithEpsilon(c.eps)))(t)
+		q := Fitted(t, FitQMF, columnsOf(c.x, func(j int) bool { return j%2 == 0 }), c.k,
+			WithEpsilon(c.eps))
 		placed := Must(q.Transform(ctx, c.x))(t)
 		p, v := newPlainSearch(t, q), make([]float64, c.k)
 		better := 0

@@ -37,9 +37,9 @@ func TestUpdatedAsGoodAsARefit(t *testing.T) {
 					}
 				}
 				whole, fresh := columnsOf(x, isNew), columnsOf(given, isNew)
-				m := Must(FitBQMF(ctx, columnsOf(given, func(j int) bool { return !isNew(j) }), 0))(t)
+				m := Fitted(t, FitBQMF, columnsOf(given, func(j int) bool { return !isNew(j) }), 0)
 				loss := func(p Mat) float64 { return MeanOver(1, whole, p, Missing(fresh)) }
-				refit := Must(FitBQMF(ctx, given, 0, WithMissingValues()))(t).Reconstruct()
+				refit := Fitted(t, FitBQMF, given, 0, WithMissingValues()).Reconstruct()
 				least := loss(columnsOf(refit, isNew))
 				alone += math.Log(loss(Must(m.Predict(ctx, fresh))(t))/least) / 2
 				learnt := Must(Must(m.Updated(ctx, fresh))(t).Predict(ctx, fresh))(t)
@@ -62,7 +62,7 @@ func TestUpdated(t *testing.T) {
 	ctx := t.Context()
 	old, fresh := Part(x, 0, 60), Part(x, 60, 90)
 	fresh.Set(2, 5, math.NaN())
-	m := Must(FitBQMF(ctx, old, 5))(t)
+	m := Fitted(t, FitBQMF, old, 5)
 	before := Must(m.Predict(ctx, fresh))(t)
 	updated := Must(m.Updated(ctx, fresh))(t)
 	want := Must(updated.Predict(ctx, fresh))(t)

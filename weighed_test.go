@@ -85,15 +85,15 @@ func TestSampleWeights(t *testing.T) {
 					x.Set(i, 2, 1e9) // of a sample without weight
 				}
 				opts := append([]FitOption{WithEpochs(1000)}, c.opts...)
-				want := Must(FitNMF(t.Context(), many, 3,
-					append(opts, WithInit(u, repeated(v, times)))...))(t)
+				want := Fitted(t, FitNMF, many, 3,
+					append(opts, WithInit(u, repeated(v, times)))...)
 				first, u, v := want.History[0], u, v
 				missing := strings.HasPrefix(name, "missing") // whose minima are slow to reach, and several
 				if missing {
 					first, u, v = want.History[len(want.History)-1], want.U, unrepeated(want.V, times)
 				}
-				got := Must(FitNMF(t.Context(), x, 3,
-					append(opts, WithInit(u, v), WithSampleWeights(weights))...))(t)
+				got := Fitted(t, FitNMF, x, 3,
+					append(opts, WithInit(u, v), WithSampleWeights(weights))...)
 				if a, b := got.History[0], first; !(math.Abs(a-b) <= 1e-12*b) {
 					t.Errorf("the start has a loss of %v, want %v", a, b)
 				}
@@ -156,7 +156,7 @@ func TestCellWeights(t *testing.T) {
 			for _, o := range opts {
 				o.setting().check(&c)
 			}
-			m := Must(FitNMF(t.Context(), x, 3, append(opts, WithCellWeights(w))...))(t)
+			m := Fitted(t, FitNMF, x, 3, append(opts, WithCellWeights(w))...)
 			fit, total, loss := m.Reconstruct(), 0.0, 0.0
 			for i, v := range w.Data {
 				total += v
@@ -175,8 +175,8 @@ func TestCellWeights(t *testing.T) {
 			}
 			same := func(what string, x, w, y Mat, opts ...FitOption) {
 				t.Helper()
-				a := Must(FitNMF(t.Context(), x, 3, append(opts, WithCellWeights(w), WithEpochs(7))...))(t)
-				b := Must(FitNMF(t.Context(), y, 3, append(opts, WithMissingValues(), WithEpochs(7))...))(t)
+				a := Fitted(t, FitNMF, x, 3, append(opts, WithCellWeights(w), WithEpochs(7))...)
+				b := Fitted(t, FitNMF, y, 3, append(opts, WithMissingValues(), WithEpochs(7))...)
 				for i, v := range b.U.Data {
 					if !(math.Abs(a.U.Data[i]-v) <= 1e-9*(1+v)) {
 						t.Fatalf("%s: U %d is %v, want %v", what, i, a.U.Data[i], v)
@@ -209,11 +209,11 @@ func TestBQMFSampleWeights(t *testing.T) {
 	for j := range times {
 		times[j] = float64(3 * j % 4)
 	}
-	from := WithModel(Must(FitBQMF(t.Context(), x, 1, WithEpochs(3)))(t))
+	from := WithModel(Fitted(t, FitBQMF, x, 1, WithEpochs(3)))
 	for name, x := range map[string]Mat{"whole": x, "holed": holed(x, 0.1)} {
 		opts := []FitOption{WithMissingValues(), from, WithEpochs(3)}
-		want := Must(FitBQMF(t.Context(), repeated(x, times), 1, opts...))(t)
-		got := Must(FitBQMF(t.Context(), x, 1, append(opts, WithSampleWeights(times))...))(t)
+		want := Fitted(t, FitBQMF, repeated(x, times), 1, opts...)
+		got := Fitted(t, FitBQMF, x, 1, append(opts, WithSampleWeights(times))...)
 		far := func(what string, a, b []float64, within float64) {
 			t.Helper()
 			for i, v := range b {
@@ -281,7 +281,7 @@ func TestBQMFCellWeights(t *testing.T) {
 		}
 	}
 	fit := func(x Mat, opts ...FitOption) Mat {
-		return Must(FitBQMF(t.Context(), x, 3, append(opts, WithMissingValues())...))(t).Reconstruct()
+		return Fitted(t, FitBQMF, x, 3, append(opts, WithMissingValues())...).Reconstruct()
 	}
 	few := WithEpochs(3)
 	missing := fingerprint(fit(spots, few))
@@ -328,7 +328,7 @@ func TestBQMFWeightsOfAnySize(t *testing.T) {
 		}
 		for _, opts := range [][]FitOption{{WithSampleWeights(times)}, {WithCellWeights(cells)},
 			{WithSampleWeights(times), WithCellWeights(cells)}} {
-			m := Must(FitBQMF(t.Context(), x, 3, opts...))(t)
+			m := Fitted(t, FitBQMF, x, 3, opts...)
 			lo, hi, err := m.Interval(0.9)
 			OK(t, err)
 			for _, of := range []Mat{m.U, m.V, m.Reconstruct(), lo, hi} {

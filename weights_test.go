@@ -120,7 +120,7 @@ func TestPenalties(t *testing.T) {
 					t.Run(name+", "+loss.String()+", "+u.String()+", "+ftoa(hidden), func(t *testing.T) {
 						var objectives []float64
 						for _, e := range []int{0, 1, 2, 3, 4, 5, 6, 8, 12, 20, 50, epochs} {
-							m := Must(FitNMF(t.Context(), x, 3, append(opts, WithEpochs(e))...))(t)
+							m := Fitted(t, FitNMF, x, 3, append(opts, WithEpochs(e))...)
 							now := m.objective(&settings{penalties: p})
 							if n := len(objectives); n > 0 && now > objectives[n-1]*(1+1e-12) {
 								t.Errorf("%v after %v, before epoch %d", now, objectives[n-1], e)
@@ -141,7 +141,7 @@ func TestPenalties(t *testing.T) {
 // rest is at an optimum; and where all of U is given, V is what Transform makes of the samples.
 func TestFixedU(t *testing.T) {
 	x := first(toy(0), 13).Clone()
-	whole := Must(FitNMF(t.Context(), x, 3, WithSeed(4)))(t)
+	whole := Fitted(t, FitNMF, x, 3, WithSeed(4))
 	u := whole.U.Clone()
 	u.Set(2, 1, 0)
 	for _, r := range []int{1, 2, 3} {
@@ -169,7 +169,7 @@ func TestFixedU(t *testing.T) {
 			"restarts and patience": {WithRestarts(2), WithPatience(1), WithEpochs(30)},
 		} {
 			t.Run(name+" "+itoa(r), func(t *testing.T) {
-				m := Must(FitNMF(t.Context(), x, 3, append(opts, WithFixedU(fixed))...))(t)
+				m := Fitted(t, FitNMF, x, 3, append(opts, WithFixedU(fixed))...)
 				for i := range x.Rows {
 					for c := range r {
 						if m.U.At(i, c) != fixed.At(i, c) {
@@ -216,8 +216,8 @@ func TestPenaltiesOfScikit(t *testing.T) {
 		}
 		p := Penalties{L1U: c.AlphaH * c.L1Ratio, L1V: c.AlphaW * c.L1Ratio, L2U: c.AlphaH * (1 - c.L1Ratio),
 			L2V: c.AlphaW * (1 - c.L1Ratio)}
-		m := Must(FitNMF(t.Context(), s.X, 5, WithLoss(loss), WithInit(s.U0, s.V0), WithPenalties(p),
-			WithEpochs(1000)))(t)
+		m := Fitted(t, FitNMF, s.X, 5, WithLoss(loss), WithInit(s.U0, s.V0), WithPenalties(p),
+			WithEpochs(1000))
 		got, want := m.objective(&settings{penalties: p})*float64(d*n), c.Objective
 		if !(got <= want*(1+1e-6)) {
 			t.Errorf("%s, %v: %v, scikit-learn %v", c.Loss, p, got, want)
@@ -225,8 +225,8 @@ func TestPenaltiesOfScikit(t *testing.T) {
 		u := Must(MatOf(c.U...))(t)
 		few := s.X
 		few.Cols = len(c.Few[0])
-		of := Must(FitNMF(t.Context(), few, 5, WithLoss(loss), WithFixedU(u), WithPenalties(p),
-			WithEpochs(1000)))(t)
+		of := Fitted(t, FitNMF, few, 5, WithLoss(loss), WithFixedU(u), WithPenalties(p),
+			WithEpochs(1000))
 		placed := Must(of.Transform(t.Context(), few))(t)
 		for l, row := range c.Few {
 			for j, want := range row {
@@ -334,7 +334,7 @@ func TestResumeWeights(t *testing.T) {
 		}
 		p, more := Penalties{L1V: 0.1, L2U: 0.1}, Penalties{L1V: 0.1, L2U: 0.2}
 		opts := with(u, p, samples, cells)
-		want := Must(FitNMF(t.Context(), x, 3, append(opts, Keep(&states))...))(t)
+		want := Fitted(t, FitNMF, x, 3, append(opts, Keep(&states))...)
 		for i, s := range states {
 			got, err := FitNMF(t.Context(), x, 3, append(opts, WithResume(s))...)
 			if err != nil || fingerprint(got.U, got.V) != fingerprint(want.U, want.V) {
@@ -388,7 +388,7 @@ func TestFixedUOfQMF(t *testing.T) {
 		}
 		return ab / math.Sqrt(aa*bb)
 	}
-	whole := Must(FitQMF(t.Context(), x, 3, WithSeed(4)))(t)
+	whole := Fitted(t, FitQMF, x, 3, WithSeed(4))
 	for name, opts := range map[string][]FitOption{
 		"default": nil, "scores": {WithStart(StartScores)}, "NMF": {WithStart(StartNMF)},
 		"paper":      {WithStart(StartUniform), WithEpochs(8)},
@@ -406,7 +406,7 @@ func TestFixedUOfQMF(t *testing.T) {
 			t.Run(name+" "+itoa(r), func(t *testing.T) {
 				var states [][]byte
 				opts := append(opts, WithFixedU(Part(u, 0, r)))
-				m := Must(FitQMF(t.Context(), x, 3, append(opts, Keep(&states))...))(t)
+				m := Fitted(t, FitQMF, x, 3, append(opts, Keep(&states))...)
 				least := math.Exp(-factorBound(Squash(m.squash[0].Kind), 3))
 				for i := range d {
 					for c := range r {
@@ -418,7 +418,7 @@ func TestFixedUOfQMF(t *testing.T) {
 					}
 				}
 				for i, s := range states {
-					again := Must(FitQMF(t.Context(), x, 3, append(opts, WithResume(s))...))(t)
+					again := Fitted(t, FitQMF, x, 3, append(opts, WithResume(s))...)
 					if fingerprint(again.U, again.V, again.Quantiles) != fingerprint(m.U, m.V, m.Quantiles) {
 						t.Errorf("state %d leads elsewhere", i)
 					}
