@@ -132,10 +132,10 @@ func TestAuto(t *testing.T) {
 		for i, c := range candidates {
 			trials[i] = Trial{Rank: i, Options: c.Options}
 		}
-		again := Must(HeldOut(t.Context(), x, func(ctx context.Context, x Rows, i int,
+		again := Hidden(t, x, func(ctx context.Context, x Rows, i int,
 			o ...FitOption) (Model, error) {
 			return Fit(ctx, candidates[i].Method, x, 3, o...)
-		}, trials, Masks{Repeats: masks, Seed: seed}))(t)
+		}, trials, Masks{Repeats: masks, Seed: seed})
 		for i, p := range again {
 			if p.Mean != choice.Trials[i].Mean || p.StdErr != choice.Trials[i].StdErr {
 				t.Errorf("%s: trial %d has %v, HeldOut %v", name, i, choice.Trials[i].Mean, p.Mean)

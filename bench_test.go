@@ -135,7 +135,7 @@ func BenchmarkRow(b *testing.B) {
 		b.Run(c.name+"/public", func(b *testing.B) {
 			opts := []Option{WithEpsilon(c.eps), WithTargetWeights(w), WithSquash(SquashNone)}
 			for range b.N {
-				t := Must(Solve(x, opts...))(b)
+				t := Solved(b, x, opts...)
 				OK(b, ErrorOf(t.Quantile(q)))
 				OK(b, ErrorOf(t.QuantileVJP(q, z)))
 			}
@@ -261,7 +261,7 @@ func BenchmarkCalls(b *testing.B) {
 	opts := []Option{WithTargetWeights(w), WithSquash(SquashNone)}
 	iterations := 100
 	for ; ; iterations += 100 {
-		t := Must(Solve(x, append(opts, WithIterations(iterations))...))(b)
+		t := Solved(b, x, append(opts, WithIterations(iterations))...)
 		if t.MarginalError <= 1e-9 {
 			break
 		}
@@ -272,7 +272,7 @@ func BenchmarkCalls(b *testing.B) {
 		Solve(x, append(opts, WithIterations(iterations))...)
 		reference = min(reference, float64(time.Since(start)))
 	}
-	t := Must(Solve(x, opts...))(b)
+	t := Solved(b, x, opts...)
 	f, _ := t.Map(q)
 	rows, levels, zs := NewMat(64, n), Mat{Rows: 1, Cols: m, Data: q, Stride: m}, NewMat(64, n)
 	for i := range rows.Rows {

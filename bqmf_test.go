@@ -70,8 +70,8 @@ func TestBQMFPredicts(t *testing.T) {
 		if !log {
 			continue
 		}
-		if p := Must(HeldOut(t.Context(), x, FitBQMF, []Trial{{Rank: 0}, {Rank: 1}},
-			Masks{Repeats: 1, Seed: 1}))(t); !(p[0].Mean < p[1].Mean) {
+		if p := Hidden(t, x, FitBQMF, []Trial{{Rank: 0}, {Rank: 1}},
+			Masks{Repeats: 1, Seed: 1}); !(p[0].Mean < p[1].Mean) {
 			t.Errorf("three components predict worse than one: %v", p)
 		}
 	}
@@ -86,15 +86,15 @@ func TestBQMFTransform(t *testing.T) {
 	}
 	m := Fitted(t, FitBQMF, train, 0)
 	loss := Must(m.Loss(train))(t)
-	score := Must(m.Score(context.Background(), train))(t)
+	score := Answer(t, m.Score, train)
 	if score > 1.01*loss {
 		t.Errorf("training columns score %g, loss %g", score, loss)
 	}
-	other := Must(m.Score(context.Background(), fresh))(t)
+	other := Answer(t, m.Score, fresh)
 	if other > 3*loss {
 		t.Errorf("new columns score %g, loss %g", other, loss)
 	}
-	v := Must(m.Transform(context.Background(), train))(t)
+	v := Answer(t, m.Transform, train)
 	dev := 0.0
 	for i, w := range v.Data {
 		dev += (w - m.V.Data[i]) * (w - m.V.Data[i]) / float64(len(v.Data))
@@ -425,7 +425,7 @@ func TestBQMFCorrections(t *testing.T) {
 						missed += math.Abs(elem.Log(said.Data[i] / c.x.Data[i]))
 					}
 				}
-				return missed, Must(m.Score(t.Context(), c.x))(t)
+				return missed, Answer(t, m.Score, c.x)
 			}
 			lo, hi, err := m.Interval(0.8)
 			OK(t, err)
@@ -524,8 +524,8 @@ func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 		}
 		return append64(section.Encode(section.BQMF, m.model.Sections(m.LeaveOneOut)),
 			fingerprint(m.U, m.V, m.Reconstruct(), m.Median(), lo, hi, m.Sample(1),
-				m.SampleCategories(1, words), Must(m.Predict(t.Context(), fresh))(t), newLo, newHi,
-				Must(m.Updated(t.Context(), fresh))(t).Reconstruct()))
+				m.SampleCategories(1, words), Answer(t, m.Predict, fresh), newLo, newHi,
+				Answer(t, m.Updated, fresh).Reconstruct()))
 	}
 	if !bytes.Equal(says(a), says(b)) {
 		t.Fatal("hidden values touch the model")

@@ -92,7 +92,7 @@ func TestLooks(t *testing.T) {
 		if c.method != MethodNMF {
 			opts = append(opts, WithLevels(4))
 		}
-		m := Fitted(t, By(c.method), x, 3, opts...)
+		m := Must(Fit(ctx, c.method, x, 3, opts...))(t)
 		epochs := len(Common(m).History) - 1
 		enter(99)
 		for _, w := range c.want {

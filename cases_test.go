@@ -152,7 +152,7 @@ func TestCases(t *testing.T) {
 	clusters := 0
 	for _, c := range loadCases(t).Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			tr := Must(Solve(c.X, c.options(t)...))(t)
+			tr := Solved(t, c.X, c.options(t)...)
 			T := Must(tr.Quantile(c.Q))(t)
 			closeTo(t, "T", T, c.T, 1e-9*largest(c.T))
 			closeTo(t, "R", tr.Rank(), c.R, 1e-9*largest(c.R))

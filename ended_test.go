@@ -32,7 +32,7 @@ func TestContextWithinRow(t *testing.T) {
 	for i := range x {
 		x[i], q[i] = float64(i*i%101), float64(i)
 	}
-	rows := Mat{Rows: 1, Cols: len(x), Data: x, Stride: len(x)}
+	rows := Must(MatOf(x))(t)
 	row := func(m Mat, err error) ([]float64, error) { return m.Data, err }
 	for name, f := range map[string]func(opts ...Option) ([]float64, error){
 		"SoftRank": func(opts ...Option) ([]float64, error) { return SoftRank(x, opts...) },

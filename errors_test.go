@@ -99,7 +99,7 @@ func TestOptionBounds(t *testing.T) {
 // TestNoCotangentOfQ: q of ranks is no argument.
 func TestNoCotangentOfQ(t *testing.T) {
 	for _, eps := range []float64{0, 0.1} {
-		tr := Must(Solve([]float64{3, 1, 2}, WithEpsilon(eps)))(t)
+		tr := Solved(t, []float64{3, 1, 2}, WithEpsilon(eps))
 		if g, err := tr.RankVJP([]float64{1, 0, 0}); err != nil || g.Q != nil || len(g.X) != 3 {
 			t.Errorf("ε = %v: the gradient of ranks is %+v, %v", eps, g, err)
 		}

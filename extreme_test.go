@@ -61,7 +61,7 @@ func TestExtremeWeights(t *testing.T) {
 			if a != nil {
 				opts = append(opts, WithWeights(a))
 			}
-			tr := Must(Solve(x, opts...))(t)
+			tr := Solved(t, x, opts...)
 			sum += tr.Iterations
 			most = max(most, tr.Iterations)
 			width := 1.0
@@ -87,8 +87,8 @@ func TestExtremeWeights(t *testing.T) {
 func TestLightLevelBetween(t *testing.T) {
 	for _, eps := range []float64{1e-2, 1e-3, 1e-5, 1e-7} {
 		for _, b := range []float64{1e-3, 1e-10, 1e-14, 1e-40, 1e-110} {
-			tr := Must(Solve([]float64{0, 1}, WithTargetWeights([]float64{1, b, 1}), WithEpsilon(eps),
-				WithSquash(SquashNone)))(t)
+			tr := Solved(t, []float64{0, 1}, WithTargetWeights([]float64{1, b, 1}), WithEpsilon(eps),
+				WithSquash(SquashNone))
 			// By symmetry; M_i1 is b_1 at both.
 			beta := b / (2 + b)
 			plan := tr.Plan()
@@ -104,9 +104,9 @@ func TestLightLevelBetween(t *testing.T) {
 // TestLightSamples: a sample whose weight vanishes beside the others counts as one of weight 0.
 func TestLightSamples(t *testing.T) {
 	x := []float64{0, 1, 0.25}
-	want := Must(Solve(x, WithWeights([]float64{1, 0, 2}), WithLevels(3)))(t)
+	want := Solved(t, x, WithWeights([]float64{1, 0, 2}), WithLevels(3))
 	for _, light := range []float64{5e-324, 1e-308, 1e-210} {
-		tr := Must(Solve(x, WithWeights([]float64{1, light, 2}), WithLevels(3)))(t)
+		tr := Solved(t, x, WithWeights([]float64{1, light, 2}), WithLevels(3))
 		closeTo(t, "ranks", tr.Rank(), want.Rank(), 1e-14)
 		g := Must(tr.SortVJP([]float64{1, 2, -1}))(t)
 		w, _ := want.SortVJP([]float64{1, 2, -1})
@@ -147,8 +147,8 @@ func TestFiniteGiveUp(t *testing.T) {
 		}
 		zm := slices.Clone(q)
 		copy(zm, c.z)
-		tr := Must(Solve(c.x, append([]Option{WithSquash(SquashNone), WithLevels(c.m), WithWeights(c.a)},
-			c.opts...)...))(t)
+		tr := Solved(t, c.x, append([]Option{WithSquash(SquashNone), WithLevels(c.m), WithWeights(c.a)},
+			c.opts...)...)
 		all, err := results(t, tr, c.x, q, z, zm)
 		if OK(t, err); notFinite(slices.Concat(all...)) >= 0 {
 			t.Errorf("case %d: %v", k, all)
@@ -200,7 +200,7 @@ func TestTinyUnits(t *testing.T) {
 		x := []float64{3 * unit, unit, 2 * unit}
 		got := Must(SoftRank(x))(t)
 		closeTo(t, "ranks", got, want, 0)
-		tr := Must(Solve(x))(t)
+		tr := Solved(t, x)
 		g := Must(tr.RankVJP([]float64{1, -2, 0.5}))(t)
 		if i := notFinite(g.X); i >= 0 || g.X[0] == 0 {
 			t.Errorf("unit %g: ∂x %v", unit, g.X)
@@ -224,7 +224,7 @@ func TestSortShift(t *testing.T) {
 		if a != nil {
 			opts = append(opts, WithWeights(a))
 		}
-		tr := Must(Solve(x, opts...))(t)
+		tr := Solved(t, x, opts...)
 		z := make([]float64, len(b))
 		z[src.IntN(len(b))] = 1
 		g := Must(tr.SortVJP(z))(t)
@@ -258,8 +258,8 @@ func TestSortOfTwo(t *testing.T) {
 		transport.Normalise(a, slices.Clone(a))
 		transport.Normalise(b, slices.Clone(b))
 		eps := []float64{0.003, 0.01, 0.1, 0.3, 1, 3}[p%6]
-		tr := Must(Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
-			WithTolerance(1e-14)))(t)
+		tr := Solved(t, x, WithEpsilon(eps), WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
+			WithTolerance(1e-14))
 		g := Must(tr.SortVJP(z))(t)
 		gap, plan := x[0]-x[1], tr.Plan()
 		share, rest, slope := make([]float64, m), make([]float64, m), make([]float64, m)
@@ -314,7 +314,7 @@ func TestSlopeSymmetry(t *testing.T) {
 			y = []float64{0, 0.25, 0.75, 1}
 		}
 		for _, eps := range []float64{0.01, 0.1, 1} {
-			tr := Must(Solve(x, WithEpsilon(eps), WithTargets(y), WithSquash(s), WithTolerance(1e-13)))(t)
+			tr := Solved(t, x, WithEpsilon(eps), WithTargets(y), WithSquash(s), WithTolerance(1e-13))
 			f := Must(tr.Map([]float64{-5, -1, 1, 5}))(t)
 			value, slope := make([]float64, 8), make([]float64, 8)
 			sheet, room := f.sheet(), place.NewSheetRoom(8, 4)
@@ -363,8 +363,8 @@ func TestFarOutliers(t *testing.T) {
 		solved := func(far float64) (T, dx []float64, tr *Transport) {
 			x := slices.Clone(x)
 			x[0] = sign * far
-			tr = Must(Solve(x, WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
-				WithTolerance(1e-12)))(t)
+			tr = Solved(t, x, WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
+				WithTolerance(1e-12))
 			T = Must(tr.Quantile(q))(t)
 			g := Must(tr.QuantileVJP(q, z))(t)
 			return T, g.X, tr
@@ -403,8 +403,8 @@ func TestForwardWeakCoupling(t *testing.T) {
 			q[j], dy[j] = float64(j)+src.Float64(), 0.3*normal(&src)
 		}
 		eps := []float64{0.1, 0.03, 0.01, 7e-3, 5e-3, 4e-3}[p%6]
-		tr := Must(Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-14),
-			WithWeights(a)))(t)
+		tr := Solved(t, x, WithEpsilon(eps), WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-14),
+			WithWeights(a))
 		r := tr.row()
 		var plan [][]float64
 		r.EachSample(func(_ int, row []float64) { plan = append(plan, slices.Clone(row)) })
@@ -441,8 +441,8 @@ func TestForwardWeakCoupling(t *testing.T) {
 func TestWeightlessSamples(t *testing.T) {
 	for _, eps := range []float64{0.1, 0.03, 0.01, 1e-3, 1e-5} {
 		x := []float64{0, 0.4, 0.6, 1}
-		tr := Must(Solve(x, WithWeights([]float64{1, 0, 0, 1}), WithLevels(2), WithEpsilon(eps),
-			WithSquash(SquashNone), WithTolerance(1e-13)))(t)
+		tr := Solved(t, x, WithWeights([]float64{1, 0, 0, 1}), WithLevels(2), WithEpsilon(eps),
+			WithSquash(SquashNone), WithTolerance(1e-13))
 		T := Must(tr.Quantile([]float64{0, 1}))(t)
 		want := make([]float64, 4) // the threshold is 1/2 by symmetry
 		for i, v := range x {
@@ -471,8 +471,8 @@ func TestWeightlessSamples(t *testing.T) {
 		}
 		opts := []Option{WithLevels(m), WithSquash(SquashNone), WithEpsilon([]float64{1e-2, 1e-3, 1e-4}[p%3]),
 			WithTolerance(1e-12)}
-		all := Must(Solve(x, append(opts, WithWeights(a))...))(t)
-		few := Must(Solve(some, opts...))(t)
+		all := Solved(t, x, append(opts, WithWeights(a))...)
+		few := Solved(t, some, opts...)
 		f := Must(few.Map(q))(t)
 		T := Must(all.Quantile(q))(t)
 		for i, v := range x {

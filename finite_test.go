@@ -41,7 +41,7 @@ func TestReckless(t *testing.T) {
 	x.Rows, x.Cols = 15, 12
 	finite := func(name string, history []float64, ms ...Mat) {
 		t.Helper()
-		for _, m := range append(ms, Mat{Rows: 1, Cols: len(history), Stride: len(history), Data: history}) {
+		for _, m := range append(ms, Mat{Data: history}) {
 			if i := notFinite(m.Data); i >= 0 {
 				t.Errorf("%s: %v", name, m.Data[i])
 				return

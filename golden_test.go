@@ -39,9 +39,9 @@ func TestGolden(t *testing.T) {
 		}
 		few := w.x
 		few.Cols = 11 // placing all would take an emulator too long
-		v := Must(m.Transform(t.Context(), few))(t)
-		score := Must(m.Score(t.Context(), few))(t)
-		parts := []Mat{m.Reconstruct(), v, {Rows: 1, Cols: 1, Stride: 1, Data: []float64{score}}}
+		v := Answer(t, m.Transform, few)
+		score := Answer(t, m.Score, few)
+		parts := []Mat{m.Reconstruct(), v, {Data: []float64{score}}}
 		if b, is := m.(*BQMF); is {
 			lo, hi, err := b.Interval(0.8)
 			OK(t, err)

@@ -76,7 +76,7 @@ func TestHardMap(t *testing.T) {
 	Slow(t)
 	check := func(name string, x, q []float64, opts ...Option) {
 		t.Helper()
-		tr := Must(Solve(x, append(opts, WithEpsilon(0), WithLevels(len(q)))...))(t)
+		tr := Solved(t, x, append(opts, WithEpsilon(0), WithLevels(len(q)))...)
 		f := Must(tr.Map(q))(t)
 		T, _ := tr.Quantile(q)
 		at := []float64{math.Inf(-1), -math.MaxFloat64, math.Inf(1), math.MaxFloat64}
@@ -192,7 +192,7 @@ func TestHardMapValues(t *testing.T) {
 		{[]float64{5, 0, 1, 3}, []float64{10, 20}, []Option{WithSquash(SquashNone)},
 			[][2]float64{{-1, 10}, {0.5, 10}, {1.99, 10}, {2.01, 20}, {4, 20}, {9, 20}}},
 	} {
-		tr := Must(Solve(c.x, append(c.opts, WithLevels(len(c.q)), WithEpsilon(0))...))(t)
+		tr := Solved(t, c.x, append(c.opts, WithLevels(len(c.q)), WithEpsilon(0))...)
 		f, T := Must(tr.Map(c.q))(t), Must(tr.Quantile(c.q))(t)
 		for _, at := range c.values {
 			if v := f.At(at[0]); math.Abs(v-at[1]) > 1e-15 {
@@ -213,7 +213,7 @@ func TestHardOptions(t *testing.T) {
 	x := []float64{1, 2}
 	for _, o := range []Option{WithTolerance(1e-6), WithMaxIterations(9), WithIterations(1), WithStrict()} {
 		for _, opts := range [][]Option{{WithEpsilon(0), o}, {o, WithEpsilon(0)}} {
-			m := Mat{Rows: 1, Cols: 2, Data: x, Stride: 2}
+			m := Must(MatOf(x))(t)
 			for i, err := range []error{ErrorOf(Solve(x, opts...)), ErrorOf(SoftRank(x, opts...)),
 				ErrorOf(SoftSort(x, opts...)), ErrorOf(SoftQuantile(x, x, opts...)),
 				ErrorOf(SoftQuantileRows(m, m, opts...)), ErrorOf(SoftQuantiles(x, x[:1], opts...)),

@@ -116,7 +116,7 @@ func TestSampleWeightsOfQMF(t *testing.T) {
 				got := Fitted(t, FitQMF, of.x, 3,
 					append(opts, WithInit(u, v), WithSampleWeights(weights))...)
 				sameWay(t, got.History, want.History, 1e-12, 1e-5)
-				fitted, scores := got.Reconstruct(), Must(got.Scores(t.Context(), of.x))(t)
+				fitted, scores := got.Reconstruct(), Answer(t, got.Scores, of.x)
 				for _, j := range []int{2, 9} {
 					only := NewMat(x.Dims())
 					for i := range x.Rows {
@@ -228,7 +228,7 @@ func TestWeightsOfTrials(t *testing.T) {
 	weights := Trial{Rank: 1, Options: []FitOption{WithEpochs(2),
 		WithSampleWeights([]float64{1, 2, 3, 4, 5, 6, 7, 8})}}
 	judge := func(trials ...Trial) []float64 {
-		return Must(HeldOut(t.Context(), x, FitNMF, trials, Masks{Repeats: 2}))(t)[0].Losses
+		return Hidden(t, x, FitNMF, trials, Masks{Repeats: 2})[0].Losses
 	}
 	one, two := judge(weights), judge(weights, weights)
 	if !slices.Equal(one, two) || slices.Equal(one, judge(Trial{1, weights.Options[:1]})) {
@@ -250,7 +250,7 @@ func TestWeightsOfHidden(t *testing.T) {
 	}
 	masks := Masks{Repeats: 2}
 	judge := func(x Mat, opts ...FitOption) []Prediction {
-		return Must(HeldOut(t.Context(), x, FitNMF, []Trial{{Rank: 2, Options: opts}}, masks))(t)
+		return Hidden(t, x, FitNMF, []Trial{{Rank: 2, Options: opts}}, masks)
 	}
 	want, got := judge(hidden)[0], judge(wrong, WithCellWeights(only))[0]
 	for r, l := range want.Losses {

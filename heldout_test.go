@@ -28,7 +28,7 @@ func TestHeldOut(t *testing.T) {
 	x.Set(2, 2, math.NaN())
 	ctx := context.Background()
 	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(Draws(300, 60, 0))}}}
-	p := Must(HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1, 0}))(t)
+	p := Hidden(t, x, FitNMF, trials, Masks{4, 0.1, 1, 0})
 	if p[1].Mean > p[0].Mean || p[1].Mean > p[2].Mean {
 		t.Errorf("three components are not the best: %v", p)
 	}
@@ -42,19 +42,19 @@ func TestHeldOut(t *testing.T) {
 			t.Errorf("mean %v ± %v of %v", q.Mean, q.StdErr, q.Losses)
 		}
 		for r, want := range q.Losses[:2] {
-			if got := Must(HeldOut(ctx, x, FitNMF, trials[i:i+1],
-				Masks{1, 0.1, 1, r}))(t); got[0].Losses[0] != want {
+			if got := Hidden(t, x, FitNMF, trials[i:i+1],
+				Masks{1, 0.1, 1, r}); got[0].Losses[0] != want {
 				t.Errorf("trial %d, repeat %d alone: %v, want %v", i, r, got, want)
 			}
 		}
 	}
-	if p = Must(HeldOut(ctx, x, FitQMFQ,
+	if p = Hidden(t, x, FitQMFQ,
 		[]Trial{{1, []FitOption{WithEpochs(3)}}, {3, []FitOption{WithEpochs(3)}}},
-		Masks{1, 0.1, 1, 0}))(t); p[1].Mean > p[0].Mean {
+		Masks{1, 0.1, 1, 0}); p[1].Mean > p[0].Mean {
 		t.Errorf("QMFQ of one component predicts better than of three: %v", p)
 	}
-	usual := Must(HeldOut(ctx, x, FitNMF, trials[:1], Masks{}))(t)
-	same := Must(HeldOut(ctx, x, FitNMF, trials[:1], Masks{Repeats: 5, Share: 0.1}))(t)
+	usual := Hidden(t, x, FitNMF, trials[:1], Masks{})
+	same := Hidden(t, x, FitNMF, trials[:1], Masks{Repeats: 5, Share: 0.1})
 	if len(usual[0].Losses) != 5 || !slices.Equal(usual[0].Losses, same[0].Losses) {
 		t.Errorf("the masks that nobody chose: %v, %v", usual, same)
 	}
@@ -79,7 +79,6 @@ func TestHeldOut(t *testing.T) {
 // TestMasks: every row and column of what a fit gets has two visible cells, or all that x has there, and each
 // seed and repeat hides others. TestHiddenRows has the losses of what is hidden.
 func TestMasks(t *testing.T) {
-	ctx := context.Background()
 	x := first(toy(3), 9)
 	x.Cols = 7
 	x = x.Clone()
@@ -111,7 +110,7 @@ func TestMasks(t *testing.T) {
 			return FitNMF(ctx, y, rank, append(opts, WithEpochs(3))...)
 		}
 		const repeats = 2
-		Must(HeldOut(ctx, x, fit, []Trial{{Rank: 2}}, Masks{Repeats: repeats, Share: 0.5, Seed: seed}))(t)
+		Hidden(t, x, fit, []Trial{{Rank: 2}}, Masks{Repeats: repeats, Share: 0.5, Seed: seed})
 		if len(all) != repeats {
 			t.Fatalf("%d fits", len(all))
 		}
@@ -188,7 +187,7 @@ func TestUnseenCells(t *testing.T) {
 			for _, method := range methods {
 				trial := Trial{Rank: 3, Options: []FitOption{WithLoss(loss)}}
 				masks := Masks{Repeats: 1, Seed: 1}
-				p := Must(HeldOut(t.Context(), x, By(method), []Trial{trial}, masks))(t)[0]
+				p := Hidden(t, x, By(method), []Trial{trial}, masks)[0]
 				t.Logf("%v %.4g, row means %.4g", method, p.Mean, p.Baseline[0])
 				if !(p.Mean < c.most*p.Baseline[0]) {
 					t.Errorf("%v: unseen cells lose %v, the means of rows %v", method, p.Mean, p.Baseline[0])

@@ -543,6 +543,25 @@ func Fitted[M Model](t testing.TB, fit func(context.Context, Rows, int, ...FitOp
 	return Must(fit(t.Context(), x, k, opts...))(t)
 }
 
+// Answer is what a model says of x by one of its methods.
+func Answer[V any](t testing.TB, ask func(context.Context, Rows) (V, error), x Rows) V {
+	t.Helper()
+	return Must(ask(t.Context(), x))(t)
+}
+
+// Hidden is HeldOut where it succeeds.
+func Hidden[M Model](t testing.TB, x Rows, fit func(context.Context, Rows, int, ...FitOption) (M, error),
+	trials []Trial, masks Masks) []Prediction {
+	t.Helper()
+	return Must(HeldOut(t.Context(), x, fit, trials, masks))(t)
+}
+
+// Solved is a transport that can be solved.
+func Solved(t testing.TB, x []float64, opts ...Option) *Transport {
+	t.Helper()
+	return Must(Solve(x, opts...))(t)
+}
+
 // By is the fit by a method.
 func By(method Method) func(context.Context, Rows, int, ...FitOption) (Model, error) {
 	return func(ctx context.Context, x Rows, k int, o ...FitOption) (Model, error) {

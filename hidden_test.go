@@ -80,12 +80,12 @@ func TestHiddenRows(t *testing.T) {
 		trials := []Trial{{Rank: 2, Options: []FitOption{WithLoss(loss)}}}
 		var alone Prediction
 		for r := range repeats {
-			p := Must(HeldOut(t.Context(), x, fit, trials,
-				Masks{Seed: 3, Share: 0.2, First: r, Repeats: 1}))(t)
+			p := Hidden(t, x, fit, trials,
+				Masks{Seed: 3, Share: 0.2, First: r, Repeats: 1})
 			alone = alone.Join(p[0])
 		}
-		p := Must(HeldOut(t.Context(), x, FitNMF, trials,
-			Masks{Seed: 3, Share: 0.2, Repeats: repeats}))(t)
+		p := Hidden(t, x, FitNMF, trials,
+			Masks{Seed: 3, Share: 0.2, Repeats: repeats})
 		numbers := func(p Prediction) (v []float64) {
 			v = append(v, p.Mean/want.Mean, p.StdErr/want.Mean)
 			for r := range repeats {

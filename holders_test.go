@@ -65,7 +65,7 @@ func TestHeldOutHolders(t *testing.T) {
 		{Rank: 3, Options: []FitOption{WithEpochs(2)}}}, Masks{Repeats: 2, Seed: 7}
 	for _, method := range []Method{MethodNMF, MethodQMF} {
 		held := func(x Rows) []Prediction {
-			return Must(HeldOut(t.Context(), x, By(method), trials, masks))(t)
+			return Hidden(t, x, By(method), trials, masks)
 		}
 		want := held(x)
 		for holder, h := range Holders(t, x) {

@@ -31,7 +31,7 @@ func (p point) solve(t testing.TB) *Transport {
 	if p.eps > 0 {
 		opts = append(opts, WithTolerance(1e-14))
 	}
-	return Must(Solve(p.x, opts...))(t)
+	return Solved(t, p.x, opts...)
 }
 
 func operators(t testing.TB) []operator {

@@ -163,7 +163,7 @@ func TestForwardRows(t *testing.T) {
 			if name == "default" || name == "smoothest" {
 				continue // Solve has the values at chosen levels, the rows those at all places
 			}
-			tr := Must(Solve(x.Row(i), opts...))(t)
+			tr := Solved(t, x.Row(i), opts...)
 			r := Must(tr.RankJVP(Gradient{X: dx.Row(i)}))(t)
 			s := Must(tr.SortJVP(Gradient{X: dx.Row(i)}))(t)
 			if !slices.Equal(r, ranks.Row(i)) || !slices.Equal(s, sorted.Row(i)) {
@@ -179,7 +179,7 @@ func TestForwardErrors(t *testing.T) {
 	var shape *ShapeError
 	var data *DataError
 	for _, eps := range []float64{0.1, 0} {
-		tr := Must(Solve([]float64{3, 1, 2, 1e300}, WithLevels(3), WithEpsilon(eps)))(t)
+		tr := Solved(t, []float64{3, 1, 2, 1e300}, WithLevels(3), WithEpsilon(eps))
 		for name, f := range map[string]func(Gradient) ([]float64, error){"rank": tr.RankJVP,
 			"sort": tr.SortJVP} {
 			if _, err := f(Gradient{X: make([]float64, 3)}); !errors.As(err, &shape) {

@@ -42,7 +42,7 @@ func TestChosenLevels(t *testing.T) {
 		x := samplesOf(c.n, c.skew)
 		low, high := slices.Min(x), slices.Max(x)
 		eps := WithEpsilon(c.eps)
-		whole := Must(Solve(x, eps, WithLevels(c.n)))(t)
+		whole := Solved(t, x, eps, WithLevels(c.n))
 		ranks, sorted := Must(SoftRank(x, eps))(t), Must(SoftSort(x, eps))(t)
 		if len(sorted) != c.n {
 			t.Fatal(len(sorted))
@@ -112,7 +112,7 @@ func TestLinearLevels(t *testing.T) {
 func TestChosenRanksAlongWeights(t *testing.T) {
 	t.Parallel()
 	const n = 100
-	tr := Must(Solve(samplesOf(n, 0)))(t)
+	tr := Solved(t, samplesOf(n, 0))
 	m := len(tr.G)
 	q, along, z := make([]float64, m), make([]float64, m), make([]float64, n)
 	for j := range q {

@@ -41,7 +41,7 @@ func TestLoad(t *testing.T) {
 	}
 	for k, m := range models {
 		for j := range 24 {
-			single[k][j] = fingerprint(Must(m.Transform(ctx, column(j)))(t))
+			single[k][j] = fingerprint(Answer(t, m.Transform, column(j)))
 		}
 	}
 	load := func() {
@@ -107,7 +107,6 @@ func TestTransformTime(t *testing.T) {
 	if !Long {
 		t.Skip("a measurement: set QUANTMF_LONG")
 	}
-	ctx := context.Background()
 	x, _ := Bent(400, 221, 4, 0, 9)
 	for _, c := range []struct {
 		method         Method
@@ -126,7 +125,7 @@ func TestTransformTime(t *testing.T) {
 			fit = min(fit, (cpuTime()-began)/time.Duration(c.fits))
 			began = cpuTime()
 			for range c.placings {
-				Must(m.Transform(ctx, x))(t)
+				Answer(t, m.Transform, x)
 			}
 			place = min(place, (cpuTime()-began)/time.Duration(c.placings))
 		}

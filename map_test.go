@@ -77,8 +77,8 @@ func TestSweep(t *testing.T) {
 					at += math.Exp(2 * normal(&r))
 					q[j], b[j] = at, math.Exp(normal(&r))
 				}
-				tr := Must(Solve(x, WithEpsilon(eps), WithSquash(squash), WithLevels(m),
-					WithTargetWeights(b)))(t)
+				tr := Solved(t, x, WithEpsilon(eps), WithSquash(squash), WithLevels(m),
+					WithTargetWeights(b))
 				f := Must(tr.Map(q))(t)
 				var wantValues, wantSlopes []float64
 				points := make([]float64, 160)
@@ -117,7 +117,7 @@ func TestMapTinyWeights(t *testing.T) {
 			for j := range q {
 				q[j] = float64(j*j) - 3
 			}
-			tr := Must(Solve(x, WithTargetWeights(b), WithEpsilon(eps)))(t)
+			tr := Solved(t, x, WithTargetWeights(b), WithEpsilon(eps))
 			f, _ := tr.Map(q)
 			T, _ := tr.Quantile(q)
 			for i, v := range x {
@@ -156,8 +156,8 @@ func TestMapTinyWeights(t *testing.T) {
 // TestSlopeBothSides: the slope keeps its digits on either side of a step, however far. Of
 // two levels it is Δq·rate/(4 cosh²(rate·(x-t)/2)).
 func TestSlopeBothSides(t *testing.T) {
-	tr := Must(Solve([]float64{0, 1}, WithTargets([]float64{0, 1}), WithSquash(SquashNone),
-		WithEpsilon(0.01)))(t)
+	tr := Solved(t, []float64{0, 1}, WithTargets([]float64{0, 1}), WithSquash(SquashNone),
+		WithEpsilon(0.01))
 	f, _ := tr.Map([]float64{0, 3})
 	for _, d := range []float64{0, 0.01, 0.1, 0.2, 0.5, 1, 1.7} {
 		c := math.Cosh(100 * d)
@@ -185,8 +185,8 @@ func TestSteps(t *testing.T) {
 			for j := range q {
 				q[j] = float64(j)
 			}
-			tr := Must(Solve(x, WithLevels(m), WithSquash(SquashNone),
-				WithEpsilon(c.of/float64((m-1)*(m-1)))))(t)
+			tr := Solved(t, x, WithLevels(m), WithSquash(SquashNone),
+				WithEpsilon(c.of/float64((m-1)*(m-1))))
 			f, _ := tr.Map(q)
 			least, most := math.Inf(1), 0.0
 			for _, v := range x[len(x)/4 : 3*len(x)/4] {

@@ -87,8 +87,8 @@ func TestStepOnQ(t *testing.T) {
 				inc[l] = 0.2 + r.Float64()
 			}
 			before := slices.Clone(inc)
-			plan := Must(Solve(seenW, WithEpsilon(c.epsilon), WithTargetWeights(got), WithSquash(c.squash),
-				WithTolerance(1e-12)))(t)
+			plan := Solved(t, seenW, WithEpsilon(c.epsilon), WithTargetWeights(got), WithSquash(c.squash),
+				WithTolerance(1e-12))
 			share := plan.Plan()
 			// M, T and the least squares of x on w, β >= 0.
 			meanX, cov := 0.0, 0.0

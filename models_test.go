@@ -538,8 +538,8 @@ func TestUnits(t *testing.T) {
 					[]float64{want.(*BQMF).LeaveOneOut}, unit, 1e-6)
 			}
 			alike("held-out loss", b.Validation, a.Validation, unit, 1e-6)
-			score := Must(want.Score(t.Context(), w.x))(t)
-			alike("score", []float64{Must(got.Score(t.Context(), y))(t)}, []float64{score}, unit, 1e-6)
+			score := Answer(t, want.Score, w.x)
+			alike("score", []float64{Answer(t, got.Score, y)}, []float64{score}, unit, 1e-6)
 			alike("Loss", []float64{Must(got.Loss(y))(t)}, []float64{Must(want.Loss(w.x))(t)}, unit, 1e-6)
 			if !w.says("restarts") && w.method != MethodBQMF && !slices.ContainsFunc(b.History,
 				func(h float64) bool { return math.Abs(told-h) <= 0.3*h }) {
@@ -710,7 +710,7 @@ func TestAnswers(t *testing.T) {
 		if err != nil || v.Rows != Common(m).U.Cols || v.Cols != y.Cols {
 			t.Fatal(v.Rows, v.Cols, err)
 		}
-		score = Must(m.Score(ctx, y))(t)
+		score = Answer(t, m.Score, y)
 		if w.method != MethodBQMF {
 			_, want := means(beta, y, inflated(t, m, v))
 			near("Score", score, want, 1e-9)
@@ -718,7 +718,7 @@ func TestAnswers(t *testing.T) {
 		if q, is := m.(*QMFQ); is {
 			checkDeflated(t, w, q, y, v)
 		}
-		predicted, scores := Must(m.Predict(ctx, y))(t), Must(m.Scores(ctx, y))(t)
+		predicted, scores := Answer(t, m.Predict, y), Answer(t, m.Scores, y)
 		for j, got := range scores {
 			sum, seen := 0.0, 0.0
 			for i := range y.Rows {
@@ -766,7 +766,7 @@ func TestAnswers(t *testing.T) {
 			for i := range one.Rows {
 				one.Set(i, 0, y.At(i, j))
 			}
-			alone := Must(m.Transform(ctx, one))(t)
+			alone := Answer(t, m.Transform, one)
 			for c, a := range alone.Data {
 				if a != v.At(c, j) {
 					t.Fatalf("sample %d has coordinate %v alone, %v among others", j, a, v.At(c, j))

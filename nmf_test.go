@@ -482,9 +482,9 @@ func TestFarGoodness(t *testing.T) {
 		{-2, []float64{5, 7, 2}, []float64{1e93, 3, 1e-68}, 2 * 2e150 / 6 / 3},
 		{1 - 0x1p-53, []float64{2.37e-322, 0, 0}, []float64{1, 2, 3}, 2}, // of x near 0 it is t
 	} {
-		x := Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.x}
-		m := &NMF{Factorisation{U: Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}},
-			V: Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.uv}, loss: c.loss}}
+		x := Must(MatOf(c.x))(t)
+		m := &NMF{Factorisation{U: Must(MatOf([]float64{1}))(t), V: Must(MatOf(c.uv))(t),
+			loss: c.loss}}
 		g := Must(m.Goodness(x))(t)
 		if got := g[0].Divergence; !(math.Abs(got-c.want) <= 1e-9*c.want) {
 			t.Errorf("β %v, %v fitted by %v: the divergence is %g, want %g", c.loss, c.x, c.uv, got, c.want)
@@ -598,7 +598,7 @@ func TestEndOfHidden(t *testing.T) {
 	}
 	trials := []Trial{{Rank: k}, {Rank: k, Options: []FitOption{WithEpochs(20)}}}
 	for name, y := range map[string]Mat{"whole": x, "holes": holes} { // what judges a fit ends as it does
-		p := Must(HeldOut(t.Context(), y, FitNMF, trials, Masks{Repeats: 1}))(t)
+		p := Hidden(t, y, FitNMF, trials, Masks{Repeats: 1})
 		if same := p[0].Mean == p[1].Mean; same != (name == "whole") {
 			t.Errorf("%s: hidden cells lose %v, after all epochs %v", name, p[0].Mean, p[1].Mean)
 		}

@@ -17,8 +17,7 @@ func BenchmarkSoftRank(b *testing.B) {
 		for i := range x {
 			x[i], z[i] = src.NormFloat64(), src.NormFloat64()
 		}
-		rows := Mat{Rows: 1, Cols: n, Data: x, Stride: n}
-		back := Mat{Rows: 1, Cols: n, Data: z, Stride: n}
+		rows, back := Must(MatOf(x))(b), Must(MatOf(z))(b)
 		b.Run(fmt.Sprintf("forward,%d", n), func(b *testing.B) {
 			for range b.N {
 				OK(b, ErrorOf(SoftRankRows(rows, WithWorkers(1))))

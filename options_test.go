@@ -103,7 +103,7 @@ func TestOptionTable(t *testing.T) {
 	check(operator(option.SoftSort, func(o Option) error { return ErrorOf(SoftSort(x, o)) }))
 	check(operator(option.SoftQuantile, func(o Option) error { return ErrorOf(SoftQuantile(x, y, o)) }))
 	check(operator(option.SoftQuantileRows, func(o Option) error {
-		return ErrorOf(SoftQuantileRows(m, Mat{Rows: 1, Cols: 10, Stride: 10, Data: y}, o))
+		return ErrorOf(SoftQuantileRows(m, Must(MatOf(y))(t), o))
 	}))
 	check(operator(option.SoftQuantiles,
 		func(o Option) error { return ErrorOf(SoftQuantiles(x, []float64{0.5}, o)) }))
@@ -133,187 +133,165 @@ func TestBadArguments(t *testing.T) {
 	held := func(x Mat, m Masks, trials ...Trial) error { return ErrorOf(HeldOut(ctx, x, FitNMF, trials, m)) }
 	memory := func(m Method, rank int, o ...FitOption) error { return ErrorOf(MemoryOf(m, 5, 5, rank, o...)) }
 	one, mask := Trial{Rank: 1, Options: []FitOption{WithEpochs(1)}}, Masks{1, 0.1, 1, 0}
-	tr := Must(Solve(x))(t)
+	tr := Solved(t, x)
 	m, b := Fitted(t, FitQMF, good, 1, WithEpochs(1)), Fitted(t, FitBQMF, first(wide, 6), 0)
 	interval := func(p float64) error { _, _, err := b.Interval(p); return err }
 	_, _, _, shape4 := SoftQuantileRowsVJP(NewMat(2, 3), NewMat(1, 2), NewMat(2, 4))
-	var (
-		option *OptionError
-		data   *DataError
-		shape  *ShapeError
-		conv   *ConvergenceError
-	)
-	for _, c := range []struct {
-		name string
-		err  error
-		as   any
-		says string
-	}{
-		{"ε < 0", solve(x, WithEpsilon(-1)), &option, "WithEpsilon(-1)"},
-		{"ε NaN", solve(x, WithEpsilon(nan)), &option, "WithEpsilon(NaN)"},
-		{"ε Inf", solve(x, WithEpsilon(inf)), &option, "WithEpsilon(+Inf)"},
-		{"tolerance 0", solve(x, WithTolerance(0)), &option, "WithTolerance(0)"},
-		{"iterations 0", solve(x, WithIterations(0)), &option, "at least 1"},
-		{"iterations at ε 0", solve(x, WithIterations(1), WithEpsilon(0)), &option, "epsilon 0"},
-		{"iterations, tolerance", solve(x, WithIterations(1), WithTolerance(1)), &option,
-			"contradicts WithIterations"},
-		{"iterations, maximum", solve(x, WithMaxIterations(9), WithIterations(1)), &option,
-			"contradicts WithIterations"},
-		{"maximum 0", solve(x, WithMaxIterations(0)), &option, "WithMaxIterations(0)"},
-		{"workers", solve(x, WithWorkers(-1)), &option, "WithWorkers(-1)"},
-		{"levels 0", solve(x, WithLevels(0)), &option, "WithLevels(0)"},
-		{"levels, targets", solve(x, WithLevels(2), WithTargets(x)), &option, "WithTargets gives 3"},
-		{"levels, q", ErrorOf(SoftQuantile(x, x, WithLevels(2))), &option, "q has 3"},
-		{"nil weights", solve(x, WithWeights(nil)), &option, "WithWeights"},
-		{"weights sum", solve(x, WithWeights([]float64{0, 0, 0})), &option, "sum"},
-		{"negative weight", solve(x, WithWeights([]float64{0, -1, 0})), &option, "weight 1"},
-		{"weights length", solve(x, WithWeights(x[:2])), &shape, "weights"},
-		{"empty targets", solve(x, WithTargets(nil)), &option, "WithTargets"},
-		{"targets order", solve(x, WithTargets([]float64{0, 0})), &option, "target 1"},
-		{"targets NaN", solve(x, WithTargets([]float64{0, nan})), &option, "target 1"},
-		{"targets that no threshold separates", solve(x, WithTargets([]float64{0, 5e-324, 1})), &option, ""},
-		{"targets, q", ErrorOf(SoftQuantile(x, x, WithTargets(x[:2]))), &shape, "targets: got 2"},
-		{"empty target weights", solve(x, WithTargetWeights([]float64{})), &option, "WithTargetWeights"},
-		{"zero target weight", solve(x, WithTargetWeights([]float64{1, 0, 1})), &option, "weight 1"},
-		{"far target weight", solve(x, WithTargetWeights([]float64{1e-300, 1e300})), &option,
-			"WithTargetWeights"},
-		{"far target weight", solve(x, WithTargetWeights([]float64{1, 1e308, 1}), WithEpsilon(0)), &option,
-			"WithTargetWeights"},
-		{"far target weight", solve(x, WithTargetWeights([]float64{1, 1, 1e-291})), &option,
-			"WithTargetWeights"},
-		{"target weights length", solve(x, WithTargetWeights(x), WithLevels(2)), &shape, "target weights"},
-		{"squash", solve(x, WithSquash(99)), &option, "WithSquash(99)"},
-		{"nil option", solve(x, nil), &option, "nil"},
-		{"too much memory", solve(make([]float64, 100000), WithLevels(100000)), &option, "memory"},
-		{"empty x", solve(nil), &shape, "no samples"},
-		{"NaN in x", solve([]float64{1, nan}), &data, "column 1"},
-		{"Inf in x", solve([]float64{-inf, 1}), &data, "column 0"},
-		{"strict", solve([]float64{0, 1, 2, 5}, WithStrict(), WithMaxIterations(1)), &conv, "wanted 1e-09"},
-		{"q length", ErrorOf(tr.Quantile(x[:2])), &shape, "q"},
-		{"q order", ErrorOf(tr.Quantile([]float64{3, 2, 1})), &data, "column 1"},
-		{"z NaN", ErrorOf(tr.RankVJP([]float64{1, nan, 0})), &data, "column 1"},
-		{"z length", ErrorOf(tr.SortVJP(x[:1])), &shape, "z"},
-		{"direction", ErrorOf(tr.QuantileJVP(x, Gradient{B: x[:1]})), &shape, "dir.B"},
-		{"no q", ErrorOf(SoftQuantile(x, nil)), &shape, "q"},
-		{"rows of q", ErrorOf(SoftQuantileRows(good, mat(x, x, x))), &shape, "1 or 2"},
-		{"rows of z", shape4, &shape, "z: got 2×4, want 2×3"},
-		{"unsorted q", ErrorOf(SoftQuantileRows(good, mat([]float64{0, 1}, []float64{1, 0}))), &data,
-			"row 1, column 1"},
-		{"level 1.5", ErrorOf(SoftQuantiles(x, []float64{1.5})), &data, ""},
-		{"no levels", ErrorOf(SoftQuantiles(x, nil)), &shape, ""},
-		{"no samples", ErrorOf(SoftQuantiles(nil, x[:1])), &shape, ""},
-		{"own weights", ErrorOf(SoftQuantiles(x, x[:1], WithTargetWeights(x))), &option, ""},
-		{"level -0.01", weights(-0.01, 0.1), &data, "column 1"},
-		{"level 1.01", weights(1.01, 0.1), &data, "column 1"},
-		{"level NaN", weights(nan, 0.1), &data, "column 1"},
-		{"width 0", weights(0.6, 0), &option, "width(0)"},
-		{"width -1", weights(0.6, -1), &option, "width(-1)"},
-		{"width above 1", weights(0.6, math.Nextafter(1, 2)), &option, "width(1.0000000000000002)"},
-		{"width NaN", weights(0.6, nan), &option, "width(NaN)"},
-		{"top 0", ErrorOf(SoftTopK(x, 0)), &option, ""}, {"top 4 of 3", ErrorOf(SoftTopK(x, 4)), &option, ""},
-		{"ragged", ErrorOf(MatOf(x, x[:2])), &shape, "row 1"},
-		{"rank 0", fit(good, 0), &option, "rank(0)"},
-		{"rank 0", nmf(good, 0), &option, "rank(0)"},
-		{"absurd rank", nmf(good, 1<<31-1), &option, "memory"},
-		{"empty matrix", fit(Mat{}, 1), &shape, "at least one row"},
-		{"short data", fit(Mat{Rows: 2, Cols: 2, Stride: 2, Data: x}, 1), &shape, "3 numbers"},
-		{"stride", fit(Mat{Rows: 2, Cols: 2, Stride: 1, Data: x}, 1), &shape, "stride"},
-		{"huge", fit(Mat{Rows: math.MaxInt, Cols: 2, Stride: 2, Data: x}, 1), &shape, "numbers"},
-		{"negative", fit(mat(x, []float64{1, -2, 3}), 1), &data, "row 1, column 1"},
-		{"NaN", nmf(mat(x, []float64{1, 2, nan}), 1), &data, "row 1, column 2"},
-		{"Inf", nmf(mat([]float64{inf, 2, 1}), 1), &data, "row 0, column 0"},
-		{"too large", nmf(mat([]float64{1e200, 2, 1}), 1), &data, "overflow"},
-		{"signed", nmf(signed, 2), &data, "WithLoss(Frobenius)"},
-		{"signed, Frobenius", nmf(signed, 2, WithLoss(Frobenius)), &data, "FitQMF"},
-		{"signed", fit(signed, 2), &data, "WithLoss(Frobenius)"},
-		{"signed, 1.5", fit(signed, 2, WithLoss(1.5)), &data, "WithLoss(Frobenius)"},
-		{"signed", ErrorOf(FitQMFQ(ctx, signed, 2)), &data, "WithLoss(Frobenius)"},
-		{"signed, KL", ErrorOf(FitBQMF(ctx, signed, 2, WithLoss(KL))), &data, ""},
-		{"signed", held(signed, mask, one), &data, "WithLoss(Frobenius)"},
-		{"one level", fit(good, 1, WithLevels(1)), &option, "at least 2"},
-		{"ε 0 in a fit", fit(good, 1, WithEpsilon(0)), &option, "gradient"},
-		{"epochs", nmf(good, 1, WithEpochs(-1)), &option, "WithEpochs(-1)"},
-		{"rate", fit(good, 1, WithLearningRate(0)), &option, "WithLearningRate(0)"},
-		{"batch", fit(good, 1, WithBatch(0)), &option, "WithBatch(0)"},
-		{"penalty", fit(good, 1, WithPenalty(-1)), &option, "WithPenalty(-1)"},
-		{"shrinkage", fit(good, 1, WithShrinkage(nan)), &option, "WithShrinkage(NaN)"},
-		{"shrinkage, pinned", fit(good, 1, WithShrinkage(1), WithEnds(EndsPinned)), &option, "EndsFree"},
-		{"shrinkage, uniform", fit(good, 1, WithShrinkage(1), WithStart(StartUniform)), &option, "EM"},
-		{"line", fit(good, 1, WithLine(nan)), &option, "WithLine(NaN)"},
-		{"line, pinned", fit(good, 1, WithLine(0.5), WithEnds(EndsPinned)), &option, "must be 0"},
-		{"line, uniform", fit(good, 1, WithLine(0.5), WithStart(StartUniform)), &option, "must be 0"},
-		{"line, SVD", ErrorOf(FitQMFQ(ctx, good, 1, WithLine(0.5), WithProjection(TruncatedSVD()))), &option,
-			"must be 0"},
-		{"start, init", fit(good, 1, WithStart(StartNMF), init(1, x...)), &option, "contradicts WithInit"},
-		{"start, init", nmf(good, 1, WithStart(StartUniform), init(1, x...)), &option,
-			"contradicts WithInit"},
-		{"init shape", fit(good, 1, WithInit(good, good)), &shape, "initial U"},
-		{"init negative", nmf(good, 1, init(-1, x...)), &data, "initial U"},
-		{"init too large", nmf(good, 1, init(1e40, 1e40, 1, 1)), &data, "the product"},
-		{"init out of reach", nmf(good, 1, init(1e200, 1, 1, 1)), &data, "row 1, column 0"},
-		{"init too large", fit(good, 1, init(1e40, 1e40, 1, 1)), &data, "the product"},
-		{"init out of reach", fit(good, 1, init(1e200, 1, 1, 1)), &data, "row 1, column 0"},
-		{"absurd levels", fit(good, 1, WithLevels(math.MaxInt32)), &option, "memory"},
-		{"absurd rate", fit(good, 1, WithLearningRate(1e9)), &option, "at most 100"},
-		{"absurd shrinkage", fit(good, 1, WithShrinkage(1e300)), &option, "1e30"},
-		{"progress", fit(good, 1, WithProgress(nil)), &option, "WithProgress"},
-		{"loss", nmf(good, 1, WithLoss(Beta(9))), &option, "WithLoss(9)"},
-		{"zero", nmf(good, 1, WithLoss(Beta(0))), &data, "positive"},
-		{"patience", nmf(good, 1, WithPatience(0)), &option, "WithPatience(0)"},
-		{"restarts", nmf(good, 1, WithRestarts(0)), &option, "WithRestarts(0)"},
-		{"restarts, init", nmf(good, 1, WithRestarts(2), init(1, x...)), &option, "contradicts WithInit"},
-		{"restarts, SVD", nmf(good, 1, WithRestarts(2), WithStart(StartSVD)), &option, ""},
-		{"scores", nmf(good, 1, WithStart(StartScores)), &option, ""},
-		{"SVD", fit(good, 1, WithStart(StartSVD)), &option, ""},
-		{"SVD", ErrorOf(FitQMFQ(ctx, good, 1, WithStart(StartSVD))), &option, ""},
-		{"validation", nmf(good, 1, WithValidation(0.6)), &option, "WithValidation(0.6)"},
-		{"validation of nothing", nmf(good, 1, WithValidation(0.1)), &option, "too small"},
-		{"schedule", fit(good, 1, WithSchedule(9)), &option, "WithSchedule(9)"},
-		{"start", fit(good, 1, WithStart(9)), &option, "WithStart(9)"},
-		{"ends", fit(good, 1, WithEnds(9)), &option, "WithEnds(9)"},
-		{"rank -1", ErrorOf(FitBQMF(ctx, good, -1)), &option, "rank(-1)"},
-		{"a loss of no BQMF", ErrorOf(FitBQMF(ctx, good, 0, WithLoss(Beta(0.5)))), &option, ""},
-		{"a posterior that no memory holds", ErrorOf(FitBQMF(ctx, NewMat(2500, 2500), 2499)), &option,
-			"rank("},
-		{"a map of no row", ErrorOf(b.Map(6)), &shape, "row"},
-		{"a map of no row", ErrorOf(m.Map(2)), nil, ""},
-		{"p = 0", interval(0), &option, "p(0)"}, {"p = 1", interval(1), &option, "p(1)"},
-		{"p = -1", interval(-1), &option, "p(-1)"}, {"p = NaN", interval(nan), &option, "p(NaN)"},
-		{"loss of another shape", ErrorOf(m.Loss(NewMat(1, 1))), &shape, "x: got 1×1, want 2×3"},
-		{"loss of another shape", ErrorOf(m.Loss(NewMat(2, 4))), &shape, "x: got 2×4, want 2×3"},
-		{"loss of Inf", ErrorOf(m.Loss(mat(x, []float64{1, 2, inf}))), &data, "row 1, column 2"},
-		{"first mask -1", held(wide, Masks{First: -1}, one), &option, "first(-1)"},
-		{"held out, rank 0", held(wide, mask, Trial{}), &option, "rank(0)"},
-		{"held out, two losses", held(wide, mask, one, Trial{1, []FitOption{WithLoss(Frobenius)}}), &option,
-			"WithLoss"},
-		{"held out, SVD", ErrorOf(HeldOut(ctx, wide, FitQMFQ,
-			[]Trial{{2, []FitOption{WithProjection(TruncatedSVD())}}}, mask)), &option, "WithProjection"},
-		{"-1 repeats", held(wide, Masks{-1, 0.1, 1, 0}, one), &option, "repeats(-1): must be at least 1"},
-		{"endless repeats", held(wide, Masks{math.MaxInt, 0.1, 1, 0}, one), &option, "repeats("},
-		{"many repeats", held(wide, Masks{math.MaxInt / 1000, 0.1, 1, 0}, one), &option, "repeats("},
-		{"share 0.6", held(wide, Masks{1, 0.6, 1, 0}, one), &option, "share(0.6)"},
-		{"share of nothing", held(mat(x[:2], x[1:]), mask, one), &option, "share("},
-		{"held out of another matrix", ErrorOf(HeldOut(ctx, wide,
-			func(ctx context.Context, _ Rows, k int, o ...FitOption) (*NMF, error) {
-				return FitNMF(ctx, NewMat(12, 81), k, o...)
-			}, []Trial{one}, mask)), &shape, "x: "},
-		{"memory of rank 0", memory(MethodNMF, 0), &option, "rank(0)"},
-		{"memory of rank -1", memory(MethodBQMF, -1), &option, "rank(-1)"},
-		{"memory, start", memory(MethodNMF, 1, WithStart(StartNMF)), &option, ""},
-		{"memory, shrinkage, pinned", memory(MethodQMF, 1, WithShrinkage(1), WithEnds(EndsPinned)), &option,
-			""},
-		{"memory, SVD", memory(MethodQMFQ, 1, WithStart(StartSVD)), &option, ""},
-		{"memory, loss", memory(MethodBQMF, 1, WithLoss(Beta(1.5))), &option, ""},
-		{"memory, levels of NMF", memory(MethodNMF, 1, WithLevels(8)), &option, "WithLevels"},
-		{"memory of no method", memory(Method(9), 1), &option, ""},
-		{"no method", ErrorOf(Fit(ctx, 99, good, 2)), &option, ""},
-		{"memory of nothing", ErrorOf(MemoryOf(MethodQMF, 0, 5, 1)), &shape, ""},
-	} {
-		if c.err == nil || c.as != nil && !errors.As(c.err, c.as) ||
-			!strings.Contains(c.err.Error(), c.says) {
-			t.Errorf("%s: %T %v; want %T that says %q", c.name, c.err, c.err, c.as, c.says)
+	check := func(as any) func(name string, err error, says string) {
+		return func(name string, err error, says string) {
+			t.Helper()
+			if !errors.As(err, as) || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %T %v; want %T that says %q", name, err, err, as, says)
+			}
 		}
 	}
+	option, data := check(new(*OptionError)), check(new(*DataError))
+	shape, conv := check(new(*ShapeError)), check(new(*ConvergenceError))
+	option("ε NaN", solve(x, WithEpsilon(nan)), "WithEpsilon(NaN)")
+	option("tolerance 0", solve(x, WithTolerance(0)), "WithTolerance(0)")
+	option("iterations 0", solve(x, WithIterations(0)), "at least 1")
+	option("iterations at ε 0", solve(x, WithIterations(1), WithEpsilon(0)), "epsilon 0")
+	option("iterations, tolerance", solve(x, WithIterations(1), WithTolerance(1)),
+		"contradicts WithIterations")
+	option("iterations, maximum", solve(x, WithMaxIterations(9), WithIterations(1)),
+		"contradicts WithIterations")
+	option("maximum 0", solve(x, WithMaxIterations(0)), "WithMaxIterations(0)")
+	option("workers", solve(x, WithWorkers(-1)), "WithWorkers(-1)")
+	option("levels 0", solve(x, WithLevels(0)), "WithLevels(0)")
+	option("levels, targets", solve(x, WithLevels(2), WithTargets(x)), "WithTargets gives 3")
+	option("levels, q", ErrorOf(SoftQuantile(x, x, WithLevels(2))), "q has 3")
+	option("nil weights", solve(x, WithWeights(nil)), "WithWeights")
+	option("negative weight", solve(x, WithWeights([]float64{0, -1, 0})), "weight 1")
+	shape("weights length", solve(x, WithWeights(x[:2])), "weights")
+	option("empty targets", solve(x, WithTargets(nil)), "WithTargets")
+	option("targets order", solve(x, WithTargets([]float64{0, 0})), "target 1")
+	option("targets NaN", solve(x, WithTargets([]float64{0, nan})), "target 1")
+	option("targets that no threshold separates", solve(x, WithTargets([]float64{0, 5e-324, 1})), "")
+	shape("targets, q", ErrorOf(SoftQuantile(x, x, WithTargets(x[:2]))), "targets: got 2")
+	option("empty target weights", solve(x, WithTargetWeights([]float64{})), "WithTargetWeights")
+	option("zero target weight", solve(x, WithTargetWeights([]float64{1, 0, 1})), "weight 1")
+	option("far target weight", solve(x, WithTargetWeights([]float64{1e-300, 1e300})), "WithTargetWeights")
+	option("far target weight", solve(x, WithTargetWeights([]float64{1, 1e308, 1}), WithEpsilon(0)),
+		"WithTargetWeights")
+	option("far target weight", solve(x, WithTargetWeights([]float64{1, 1, 1e-291})), "WithTargetWeights")
+	shape("target weights length", solve(x, WithTargetWeights(x), WithLevels(2)), "target weights")
+	option("squash", solve(x, WithSquash(99)), "WithSquash(99)")
+	option("nil option", solve(x, nil), "nil")
+	option("too much memory", solve(make([]float64, 100000), WithLevels(100000)), "memory")
+	shape("empty x", solve(nil), "no samples")
+	data("NaN in x", solve([]float64{1, nan}), "column 1")
+	data("Inf in x", solve([]float64{-inf, 1}), "column 0")
+	conv("strict", solve([]float64{0, 1, 2, 5}, WithStrict(), WithMaxIterations(1)), "wanted 1e-09")
+	shape("q length", ErrorOf(tr.Quantile(x[:2])), "q")
+	data("q order", ErrorOf(tr.Quantile([]float64{3, 2, 1})), "column 1")
+	data("z NaN", ErrorOf(tr.RankVJP([]float64{1, nan, 0})), "column 1")
+	shape("z length", ErrorOf(tr.SortVJP(x[:1])), "z")
+	shape("direction", ErrorOf(tr.QuantileJVP(x, Gradient{B: x[:1]})), "dir.B")
+	shape("no q", ErrorOf(SoftQuantile(x, nil)), "q")
+	shape("rows of q", ErrorOf(SoftQuantileRows(good, mat(x, x, x))), "1 or 2")
+	shape("rows of z", shape4, "z: got 2×4, want 2×3")
+	data("unsorted q", ErrorOf(SoftQuantileRows(good, mat([]float64{0, 1}, []float64{1, 0}))),
+		"row 1, column 1")
+	data("level 1.5", ErrorOf(SoftQuantiles(x, []float64{1.5})), "")
+	shape("no levels", ErrorOf(SoftQuantiles(x, nil)), "")
+	shape("no samples", ErrorOf(SoftQuantiles(nil, x[:1])), "")
+	option("own weights", ErrorOf(SoftQuantiles(x, x[:1], WithTargetWeights(x))), "")
+	data("level -0.01", weights(-0.01, 0.1), "column 1")
+	data("level 1.01", weights(1.01, 0.1), "column 1")
+	data("level NaN", weights(nan, 0.1), "column 1")
+	option("width 0", weights(0.6, 0), "width(0)")
+	option("width -1", weights(0.6, -1), "width(-1)")
+	option("width above 1", weights(0.6, math.Nextafter(1, 2)), "width(1.0000000000000002)")
+	option("width NaN", weights(0.6, nan), "width(NaN)")
+	option("top 0", ErrorOf(SoftTopK(x, 0)), "")
+	option("top 4 of 3", ErrorOf(SoftTopK(x, 4)), "")
+	shape("ragged", ErrorOf(MatOf(x, x[:2])), "row 1")
+	option("rank 0", fit(good, 0), "rank(0)")
+	option("rank 0", nmf(good, 0), "rank(0)")
+	option("absurd rank", nmf(good, 1<<31-1), "memory")
+	shape("empty matrix", fit(Mat{}, 1), "at least one row")
+	shape("short data", fit(Mat{Rows: 2, Cols: 2, Stride: 2, Data: x}, 1), "3 numbers")
+	shape("stride", fit(Mat{Rows: 2, Cols: 2, Stride: 1, Data: x}, 1), "stride")
+	shape("huge", fit(Mat{Rows: math.MaxInt, Cols: 2, Stride: 2, Data: x}, 1), "numbers")
+	data("too large", nmf(mat([]float64{1e200, 2, 1}), 1), "overflow")
+	data("signed", nmf(signed, 2), "WithLoss(Frobenius)")
+	data("signed, Frobenius", nmf(signed, 2, WithLoss(Frobenius)), "FitQMF")
+	data("signed", fit(signed, 2), "WithLoss(Frobenius)")
+	data("signed, 1.5", fit(signed, 2, WithLoss(1.5)), "WithLoss(Frobenius)")
+	data("signed", ErrorOf(FitQMFQ(ctx, signed, 2)), "WithLoss(Frobenius)")
+	data("signed, KL", ErrorOf(FitBQMF(ctx, signed, 2, WithLoss(KL))), "")
+	data("signed", held(signed, mask, one), "WithLoss(Frobenius)")
+	option("one level", fit(good, 1, WithLevels(1)), "at least 2")
+	option("ε 0 in a fit", fit(good, 1, WithEpsilon(0)), "gradient")
+	option("epochs", nmf(good, 1, WithEpochs(-1)), "WithEpochs(-1)")
+	option("rate", fit(good, 1, WithLearningRate(0)), "WithLearningRate(0)")
+	option("batch", fit(good, 1, WithBatch(0)), "WithBatch(0)")
+	option("penalty", fit(good, 1, WithPenalty(-1)), "WithPenalty(-1)")
+	option("shrinkage", fit(good, 1, WithShrinkage(nan)), "WithShrinkage(NaN)")
+	option("shrinkage, pinned", fit(good, 1, WithShrinkage(1), WithEnds(EndsPinned)), "EndsFree")
+	option("shrinkage, uniform", fit(good, 1, WithShrinkage(1), WithStart(StartUniform)), "EM")
+	option("line", fit(good, 1, WithLine(nan)), "WithLine(NaN)")
+	option("line, pinned", fit(good, 1, WithLine(0.5), WithEnds(EndsPinned)), "must be 0")
+	option("line, uniform", fit(good, 1, WithLine(0.5), WithStart(StartUniform)), "must be 0")
+	option("line, SVD", ErrorOf(FitQMFQ(ctx, good, 1, WithLine(0.5), WithProjection(TruncatedSVD()))),
+		"must be 0")
+	option("start, init", fit(good, 1, WithStart(StartNMF), init(1, x...)), "contradicts WithInit")
+	option("start, init", nmf(good, 1, WithStart(StartUniform), init(1, x...)), "contradicts WithInit")
+	shape("init shape", fit(good, 1, WithInit(good, good)), "initial U")
+	data("init negative", nmf(good, 1, init(-1, x...)), "initial U")
+	data("init too large", nmf(good, 1, init(1e40, 1e40, 1, 1)), "the product")
+	data("init out of reach", nmf(good, 1, init(1e200, 1, 1, 1)), "row 1, column 0")
+	data("init too large", fit(good, 1, init(1e40, 1e40, 1, 1)), "the product")
+	data("init out of reach", fit(good, 1, init(1e200, 1, 1, 1)), "row 1, column 0")
+	option("absurd levels", fit(good, 1, WithLevels(math.MaxInt32)), "memory")
+	option("absurd rate", fit(good, 1, WithLearningRate(1e9)), "at most 100")
+	option("absurd shrinkage", fit(good, 1, WithShrinkage(1e300)), "1e30")
+	option("progress", fit(good, 1, WithProgress(nil)), "WithProgress")
+	data("zero", nmf(good, 1, WithLoss(Beta(0))), "positive")
+	option("patience", nmf(good, 1, WithPatience(0)), "WithPatience(0)")
+	option("restarts", nmf(good, 1, WithRestarts(0)), "WithRestarts(0)")
+	option("restarts, init", nmf(good, 1, WithRestarts(2), init(1, x...)), "contradicts WithInit")
+	option("restarts, SVD", nmf(good, 1, WithRestarts(2), WithStart(StartSVD)), "")
+	option("scores", nmf(good, 1, WithStart(StartScores)), "")
+	option("SVD", fit(good, 1, WithStart(StartSVD)), "")
+	option("SVD", ErrorOf(FitQMFQ(ctx, good, 1, WithStart(StartSVD))), "")
+	option("validation of nothing", nmf(good, 1, WithValidation(0.1)), "too small")
+	option("schedule", fit(good, 1, WithSchedule(9)), "WithSchedule(9)")
+	option("rank -1", ErrorOf(FitBQMF(ctx, good, -1)), "rank(-1)")
+	option("a loss of no BQMF", ErrorOf(FitBQMF(ctx, good, 0, WithLoss(Beta(0.5)))), "")
+	option("a posterior that no memory holds", ErrorOf(FitBQMF(ctx, NewMat(2500, 2500), 2499)), "rank(")
+	shape("a map of no row", ErrorOf(b.Map(6)), "row")
+	shape("a map of no row", ErrorOf(m.Map(2)), "")
+	option("p = 0", interval(0), "p(0)")
+	option("p = 1", interval(1), "p(1)")
+	option("p = -1", interval(-1), "p(-1)")
+	option("p = NaN", interval(nan), "p(NaN)")
+	option("first mask -1", held(wide, Masks{First: -1}, one), "first(-1)")
+	option("held out, rank 0", held(wide, mask, Trial{}), "rank(0)")
+	option("held out, two losses", held(wide, mask, one, Trial{1, []FitOption{WithLoss(Frobenius)}}),
+		"WithLoss")
+	option("held out, SVD",
+		ErrorOf(HeldOut(ctx, wide, FitQMFQ, []Trial{{2, []FitOption{WithProjection(TruncatedSVD())}}}, mask)),
+		"WithProjection")
+	option("-1 repeats", held(wide, Masks{-1, 0.1, 1, 0}, one), "repeats(-1): must be at least 1")
+	option("endless repeats", held(wide, Masks{math.MaxInt, 0.1, 1, 0}, one), "repeats(")
+	option("many repeats", held(wide, Masks{math.MaxInt / 1000, 0.1, 1, 0}, one), "repeats(")
+	option("share 0.6", held(wide, Masks{1, 0.6, 1, 0}, one), "share(0.6)")
+	option("share of nothing", held(mat(x[:2], x[1:]), mask, one), "share(")
+	shape("held out of another matrix",
+		ErrorOf(HeldOut(ctx, wide, func(ctx context.Context, _ Rows, k int, o ...FitOption) (*NMF, error) {
+			return FitNMF(ctx, NewMat(12, 81), k, o...)
+		}, []Trial{one}, mask)), "x: ")
+	option("memory of rank 0", memory(MethodNMF, 0), "rank(0)")
+	option("memory of rank -1", memory(MethodBQMF, -1), "rank(-1)")
+	option("memory, start", memory(MethodNMF, 1, WithStart(StartNMF)), "")
+	option("memory, shrinkage, pinned", memory(MethodQMF, 1, WithShrinkage(1), WithEnds(EndsPinned)), "")
+	option("memory, SVD", memory(MethodQMFQ, 1, WithStart(StartSVD)), "")
+	option("memory, loss", memory(MethodBQMF, 1, WithLoss(Beta(1.5))), "")
+	option("memory, levels of NMF", memory(MethodNMF, 1, WithLevels(8)), "WithLevels")
+	option("memory of no method", memory(Method(9), 1), "")
+	option("no method", ErrorOf(Fit(ctx, 99, good, 2)), "")
+	shape("memory of nothing", ErrorOf(MemoryOf(MethodQMF, 0, 5, 1)), "")
 }
 
 // TestDocumentedOptions holds the tables of options and defaults in doc.go against

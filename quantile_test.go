@@ -55,7 +55,7 @@ func TestOrderAndRange(t *testing.T) {
 		}
 		slices.Sort(q)
 		pairs += n - 1
-		checkOrder(t, x, q, Must(Solve(x, opts...))(t), float64(len(x)))
+		checkOrder(t, x, q, Solved(t, x, opts...), float64(len(x)))
 		if t.Failed() {
 			t.Fatalf("problem %d, ε = %g", seed, eps)
 		}
@@ -134,7 +134,7 @@ func FuzzOrder(f *testing.F) {
 		if l > 0 {
 			opts = append(opts, WithIterations(1+int(l%10)))
 		}
-		checkOrder(t, x, q, Must(Solve(x, opts...))(t), float64(len(x)))
+		checkOrder(t, x, q, Solved(t, x, opts...), float64(len(x)))
 	})
 }
 
@@ -177,7 +177,7 @@ func results(t testing.TB, tr *Transport, x, q, zn, zm []float64) (all [][]float
 func TestInputsKept(t *testing.T) {
 	x := []float64{3, 1, 2}
 	a, y, b := []float64{1, 2, 3}, []float64{0, 0.5, 1}, []float64{1, 1, 2}
-	tr := Must(Solve(x, WithWeights(a), WithTargets(y), WithTargetWeights(b)))(t)
+	tr := Solved(t, x, WithWeights(a), WithTargets(y), WithTargetWeights(b))
 	before := tr.Rank()
 	for _, v := range [][]float64{x, a, y, b} {
 		for i := range v {
@@ -197,7 +197,7 @@ func TestEpsilonMeaning(t *testing.T) {
 			x[i] = (float64(i) + 0.5) / float64(n)
 		}
 		for _, eps := range []float64{0.003, 0.01, 0.03} {
-			tr := Must(Solve(x, WithEpsilon(eps), WithLevels(200), WithSquash(SquashNone)))(t)
+			tr := Solved(t, x, WithEpsilon(eps), WithLevels(200), WithSquash(SquashNone))
 			i := n / 2
 			mean, sq := 0.0, 0.0
 			for j, p := range tr.Plan().Row(i) {
@@ -209,7 +209,7 @@ func TestEpsilonMeaning(t *testing.T) {
 				t.Errorf("n=%d, ε=%g: spread %v, √(ε/2) = %v", n, eps, std, math.Sqrt(eps/2))
 			}
 		}
-		tr := Must(Solve(x, WithEpsilon(0.01), WithLevels(8), WithSquash(SquashNone)))(t)
+		tr := Solved(t, x, WithEpsilon(0.01), WithLevels(8), WithSquash(SquashNone))
 		step := 0.01 * 7 / 2
 		plan := tr.Plan()
 		odds := func(i int) float64 { return plan.At(i, 4) / plan.At(i, 3) }
@@ -266,7 +266,7 @@ func TestPeerRanks(t *testing.T) {
 				want[i] += float64(n) * u[i] * kern.At(i, j) * v[j] * float64(j*(n-1)) / float64(c.m-1)
 			}
 		}
-		tr := Must(Solve(c.x, WithLevels(c.m), WithSquash(SquashLogisticUnit), WithEpsilon(c.eps)))(t)
+		tr := Solved(t, c.x, WithLevels(c.m), WithSquash(SquashLogisticUnit), WithEpsilon(c.eps))
 		q := make([]float64, c.m)
 		for j := range q {
 			q[j] = float64(j*(n-1)) / float64(c.m-1)

@@ -98,7 +98,7 @@ func TestRowsAlone(t *testing.T) {
 		for i := range d {
 			levels, own := q.Row(min(i, q.Rows-1)), dq.Row(min(i, q.Rows-1))
 			want := Must(SoftQuantile(x.Row(i), levels, opts...))(t)
-			tr := Must(Solve(x.Row(i), append(opts[:len(opts):len(opts)], WithLevels(m))...))(t)
+			tr := Solved(t, x.Row(i), append(opts[:len(opts):len(opts)], WithLevels(m))...)
 			g := Must(tr.QuantileVJP(levels, z.Row(i)))(t)
 			ofQ := g.Q
 			if q.Rows < d {
@@ -141,7 +141,7 @@ func TestFlushedColumns(t *testing.T) {
 			x[i], z[i] = normal(&src), normal(&src)
 			scale += math.Abs(z[i])
 		}
-		tr := Must(Solve(x, WithTargetWeights(b), WithEpsilon(math.Pow(10, -4*src.Float64()))))(t)
+		tr := Solved(t, x, WithTargetWeights(b), WithEpsilon(math.Pow(10, -4*src.Float64())))
 		g := Must(tr.QuantileVJP(q, z))(t)
 		want, mass := make([]float64, m), make([]float64, m)
 		r := tr.row()

@@ -17,8 +17,8 @@ func TestScoresCost(t *testing.T) {
 	for _, method := range []Method{MethodNMF, MethodQMF, MethodBQMF} {
 		m := Fitted(t, By(method), x, 4, WithEpochs(2), WithWorkers(1))
 		calls := []func(){
-			func() { Must(m.Score(t.Context(), fresh))(t) },
-			func() { Must(m.Scores(t.Context(), fresh))(t) },
+			func() { Answer(t, m.Score, fresh) },
+			func() { Answer(t, m.Scores, fresh) },
 		}
 		least, reads := [2]time.Duration{math.MaxInt64, math.MaxInt64}, [2]int{}
 		for turn := 0; turn < 9 && (turn < 3 || 2*least[1] > 3*least[0]); turn++ { // other work takes time

@@ -30,10 +30,10 @@ func TestPredictWorkers(t *testing.T) {
 	_, models := smallModels(t)
 	x := newTable(13)
 	for method, m := range models {
-		want := Must(m.Predict(t.Context(), x))(t)
+		want := Answer(t, m.Predict, x)
 		for workers := range 3 {
 			again := Must(UnmarshalModel(FileOf(t, m), WithWorkers(workers)))(t)
-			if got := Must(again.Predict(t.Context(), x))(t); !slices.Equal(got.Data, want.Data) {
+			if got := Answer(t, again.Predict, x); !slices.Equal(got.Data, want.Data) {
 				t.Errorf("%v by %d workers: other numbers", method, workers)
 			}
 		}

@@ -53,7 +53,7 @@ func TestRandomProblems(t *testing.T) {
 	sum, failed := 0, 0
 	for p := range problems {
 		x, b, eps := randomProblem(&src)
-		tr := Must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone)))(t)
+		tr := Solved(t, x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone))
 		if !tr.Converged {
 			failed++
 			if failed < 10 {
@@ -89,8 +89,8 @@ func TestMaxIterations(t *testing.T) {
 			eps = 1e-6
 		}
 		most := 1 + p%25
-		tr := Must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone),
-			WithMaxIterations(most)))(t)
+		tr := Solved(t, x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone),
+			WithMaxIterations(most))
 		if tr.Iterations > most {
 			t.Fatalf("problem %d: %d passes of %d", p, tr.Iterations, most)
 		}
@@ -120,7 +120,7 @@ func TestSmallEpsilon(t *testing.T) {
 		failed, passes := 0, 0
 		for p := range problems {
 			x, b, _ := randomProblem(&src)
-			tr := Must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone)))(t)
+			tr := Solved(t, x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone))
 			passes += tr.Iterations
 			rel := columnError(tr, b)
 			// Two ways to the same sums differ by the rounding of the logits.
@@ -162,7 +162,7 @@ func TestHardest(t *testing.T) {
 	} {
 		src := c.state
 		x, b, eps := randomProblem(&src)
-		tr := Must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone)))(t)
+		tr := Solved(t, x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone))
 		t.Logf("%s: %d passes to %.1e", name, tr.Iterations, tr.MarginalError)
 		if !tr.Converged || tr.Iterations > c.most {
 			t.Errorf("%s: converged %v, %d passes, want at most %d", name, tr.Converged, tr.Iterations,

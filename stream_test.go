@@ -39,7 +39,7 @@ func TestStream(t *testing.T) {
 				continue
 			}
 			model = on
-			theirs, ours := Must(refit.Score(t.Context(), fresh))(t), Must(on.Score(t.Context(), fresh))(t)
+			theirs, ours := Answer(t, refit.Score, fresh), Answer(t, on.Score, fresh)
 			if method != MethodQMFQ && !(ours <= 1.05*theirs) {
 				t.Errorf("%v, samples %v: new samples score %v, by a fit from nothing %v", method, c, ours,
 					theirs)
@@ -51,7 +51,7 @@ func TestStream(t *testing.T) {
 			moved.Set(0, j, 3*b)
 			moved.Set(1, j, a/3)
 		}
-		was, is := Must(model.Score(t.Context(), before))(t), Must(model.Score(t.Context(), moved))(t)
+		was, is := Answer(t, model.Score, before), Answer(t, model.Score, moved)
 		if !(is > 1.5*was) {
 			t.Errorf("%v: new samples score %v, and after features have moved %v", method, was, is)
 		}

@@ -26,7 +26,7 @@ func TestTransformOptimal(t *testing.T) {
 				continue
 			}
 			m := Fitted(t, FitNMF, x, k, WithEpochs(30))
-			v := Must(m.Transform(context.Background(), x))(t)
+			v := Answer(t, m.Transform, x)
 			worst := 0.0
 			for j := range x.Cols {
 				loss, total, gv, least := 0.0, 0.0, 0.0, 0.0
@@ -73,7 +73,6 @@ func TestTransformOptimal(t *testing.T) {
 // some of these, which are like no training sample under maps of steep steps, are.
 func TestTransformFromProjection(t *testing.T) {
 	Slow(t)
-	ctx := context.Background()
 	const d, columns = 30, 40
 	for _, c := range some([]struct{ n, k int }{{5, 4}, {5, 8}}, 1) {
 		x := Part(first(toy(1), d), 0, c.n)
@@ -99,7 +98,7 @@ func TestTransformFromProjection(t *testing.T) {
 				fresh.Set(i, j, inflated(v, i))
 			}
 		}
-		got := Must(q.Transform(ctx, fresh))(t)
+		got := Answer(t, q.Transform, fresh)
 		y := Must(q.Normalize(fresh))(t)
 		for j := range columns {
 			loss := func(v []float64) float64 {
@@ -177,7 +176,7 @@ func TestTransformAtItsLeast(t *testing.T) {
 			continue
 		}
 		x := Part(first(toy(1), d), 40, 40+columns)
-		placed := Must(q.Transform(ctx, x))(t)
+		placed := Answer(t, q.Transform, x)
 		for j := range columns {
 			for l := range v {
 				v[l] = placed.At(l, j)
@@ -210,7 +209,6 @@ func TestTransformAtItsLeast(t *testing.T) {
 // loss, by what their models promise or by how near they come to each other end higher for some.
 func TestTransformSearch(t *testing.T) {
 	Slow(t)
-	ctx := context.Background()
 	some := []struct {
 		name string
 		x    Mat
@@ -231,7 +229,7 @@ func TestTransformSearch(t *testing.T) {
 	for _, c := range some {
 		q := Fitted(t, FitQMF, columnsOf(c.x, func(j int) bool { return j%2 == 0 }), c.k,
 			WithEpsilon(c.eps))
-		placed := Must(q.Transform(ctx, c.x))(t)
+		placed := Answer(t, q.Transform, c.x)
 		p, v := newPlainSearch(t, q), make([]float64, c.k)
 		better := 0
 		for j := 0; j < c.x.Cols; j += 3 {

@@ -25,7 +25,7 @@ func TestUpdatedAsGoodAsARefit(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			x := Part(loadRows(t, path, 120), 0, 130)
-			ctx, alone, updated := t.Context(), 0.0, 0.0 // logarithms of ratios
+			alone, updated := 0.0, 0.0 // logarithms of ratios
 			for split, tenths := range []int{1, 5} {
 				isNew := func(j int) bool { return j%4 == split }
 				given := x.Clone()
@@ -41,8 +41,8 @@ func TestUpdatedAsGoodAsARefit(t *testing.T) {
 				loss := func(p Mat) float64 { return MeanOver(1, whole, p, Missing(fresh)) }
 				refit := Fitted(t, FitBQMF, given, 0, WithMissingValues()).Reconstruct()
 				least := loss(columnsOf(refit, isNew))
-				alone += math.Log(loss(Must(m.Predict(ctx, fresh))(t))/least) / 2
-				learnt := Must(Must(m.Updated(ctx, fresh))(t).Predict(ctx, fresh))(t)
+				alone += math.Log(loss(Answer(t, m.Predict, fresh))/least) / 2
+				learnt := Answer(t, Answer(t, m.Updated, fresh).Predict, fresh)
 				updated += math.Log(loss(learnt)/least) / 2
 			}
 			t.Logf("of a refit's loss: by Predict %.3f, by Updated %.3f", math.Exp(alone), math.Exp(updated))
@@ -63,10 +63,10 @@ func TestUpdated(t *testing.T) {
 	old, fresh := Part(x, 0, 60), Part(x, 60, 90)
 	fresh.Set(2, 5, math.NaN())
 	m := Fitted(t, FitBQMF, old, 5)
-	before := Must(m.Predict(ctx, fresh))(t)
-	updated := Must(m.Updated(ctx, fresh))(t)
-	want := Must(updated.Predict(ctx, fresh))(t)
-	if again := Must(m.Predict(ctx, fresh))(t); !slices.Equal(again.Data, before.Data) {
+	before := Answer(t, m.Predict, fresh)
+	updated := Answer(t, m.Updated, fresh)
+	want := Answer(t, updated.Predict, fresh)
+	if again := Answer(t, m.Predict, fresh); !slices.Equal(again.Data, before.Data) {
 		t.Error("the model has changed")
 	}
 	if slices.Equal(want.Data, before.Data) || !slices.Equal(updated.V.Data, m.V.Data) {
@@ -76,13 +76,13 @@ func TestUpdated(t *testing.T) {
 		again := new(BQMF)
 		OK(t, again.UnmarshalBinary(FileOf(t, m)))
 		again.workers = workers
-		got := Must(again.Updated(ctx, onlyRows{fresh}))(t)
-		if p := Must(got.Predict(ctx, fresh))(t); !slices.Equal(p.Data, want.Data) {
+		got := Answer(t, again.Updated, onlyRows{fresh})
+		if p := Answer(t, got.Predict, fresh); !slices.Equal(p.Data, want.Data) {
 			t.Errorf("%d workers, rows: another model", workers)
 		}
 		read := new(BQMF)
 		OK(t, read.UnmarshalBinary(FileOf(t, got)))
-		if p := Must(read.Predict(ctx, fresh))(t); !slices.Equal(p.Data, want.Data) {
+		if p := Answer(t, read.Predict, fresh); !slices.Equal(p.Data, want.Data) {
 			t.Error("a file says something else")
 		}
 	}

@@ -115,7 +115,7 @@ func TestSampleWeights(t *testing.T) {
 						at += int(n)
 					}
 				}
-				placed := Must(got.Transform(t.Context(), x))(t)
+				placed := Answer(t, got.Transform, x)
 				for c := range 3 {
 					for _, j := range []int{2, 9} {
 						if got.V.At(c, j) != placed.At(c, j) {
@@ -231,8 +231,8 @@ func TestBQMFSampleWeights(t *testing.T) {
 		if !slices.ContainsFunc(got.model.Stage.Rows, func(r bqmf.StageRow) bool { return r.Keep < 1 }) {
 			t.Error(name + ": no row has a second stage")
 		}
-		all, at, placed := got.Reconstruct(), 0, Must(got.Transform(t.Context(), x))(t)
-		means := Must(got.Predict(t.Context(), x))(t)
+		all, at, placed := got.Reconstruct(), 0, Answer(t, got.Transform, x)
+		means := Answer(t, got.Predict, x)
 		low, high, err := got.Interval(0.9)
 		OK(t, err)
 		lo, hi, err := got.PredictInterval(t.Context(), x, 0.9)

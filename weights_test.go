@@ -193,7 +193,7 @@ func TestFixedU(t *testing.T) {
 				if r < 3 {
 					return
 				}
-				v := Must(m.Transform(t.Context(), x))(t)
+				v := Answer(t, m.Transform, x)
 				for i, want := range v.Data {
 					if got := m.V.Data[i]; !(math.Abs(got-want) <= 1e-3*(1+want)) {
 						t.Errorf("V %d is %v, by Transform %v", i, got, want)
@@ -227,7 +227,7 @@ func TestPenaltiesOfScikit(t *testing.T) {
 		few.Cols = len(c.Few[0])
 		of := Fitted(t, FitNMF, few, 5, WithLoss(loss), WithFixedU(u), WithPenalties(p),
 			WithEpochs(1000))
-		placed := Must(of.Transform(t.Context(), few))(t)
+		placed := Answer(t, of.Transform, few)
 		for l, row := range c.Few {
 			for j, want := range row {
 				for what, got := range map[string]float64{"V": of.V.At(l, j), "Transform": placed.At(l, j)} {

@@ -64,7 +64,7 @@ func TestWorkspaces(t *testing.T) {
 		if k%7 == 0 {
 			opts = append(opts, WithIterations(3))
 		}
-		tr := Must(Solve(x, opts...))(t)
+		tr := Solved(t, x, opts...)
 		p := &problems[k]
 		*p = problem{tr: tr, q: q, z: z}
 		p.want = calls(p)
@@ -105,7 +105,7 @@ func TestLongRow(t *testing.T) {
 			y[3] += 0.02
 			opts = append(opts, WithTargets(y))
 		}
-		tr := Must(Solve(x, opts...))(t)
+		tr := Solved(t, x, opts...)
 		if !tr.Converged {
 			t.Fatalf("%+v: not converged: %v", c, tr.MarginalError)
 		}
@@ -203,12 +203,12 @@ func TestMemoryBound(t *testing.T) {
 				t.Errorf("%s with %d levels: %v", name, m, err)
 			}
 		}
-		if _, err := FitQMF(t.Context(), Mat{Rows: 1, Cols: 3, Data: x, Stride: 3}, 1,
+		if _, err := FitQMF(t.Context(), Must(MatOf(x))(t), 1,
 			WithLevels(m)); OptionOf(err) != "WithLevels" {
 			t.Errorf("FitQMF with %d levels: %v", m, err)
 		}
 	}
-	wide := Mat{Rows: 1, Cols: len(many), Data: many, Stride: len(many)}
+	wide := Must(MatOf(many))(t)
 	for name, err := range map[string]error{
 		"WithLevels":        ErrorOf(SoftRank(many, WithEpsilon(1e-12))),
 		"WithTargets":       ErrorOf(SoftSort(x, WithTargets(many))),
