@@ -24,10 +24,10 @@ import (
 // and a copy with a share of its cells hidden.
 func Bent(d, n, k int, share float64, seed uint64) (x, given Mat) {
 	src := random.Split(seed, 9)
-	normal := func() float64 { return elem.NormalQuantile(math.Max(src.Float64(), 1e-12)) }
-	x = Times(Drawn(d, k, normal), Drawn(k, n, normal))
+	draw := func() float64 { return normal(&src) }
+	x = Times(Drawn(d, k, draw), Drawn(k, n, draw))
 	for i, w := range x.Data {
-		x.Data[i] = elem.Exp(0.5*w + 0.3*normal())
+		x.Data[i] = elem.Exp(0.5*w + 0.3*normal(&src))
 	}
 	given = x.Clone()
 	for i := range given.Data {
@@ -352,9 +352,9 @@ func twins(d, n, k int, correlation float64, seed uint64) (x, given Mat) {
 	for i := range d {
 		for j := range n {
 			if i%2 == 0 {
-				shared[j] = elem.NormalQuantile(math.Max(src.Float64(), 1e-12))
+				shared[j] = normal(&src)
 			}
-			own := elem.NormalQuantile(math.Max(src.Float64(), 1e-12))
+			own := normal(&src)
 			x.Set(i, j, x.At(i, j)*elem.Exp(0.8*(math.Sqrt(correlation)*shared[j]+
 				math.Sqrt(1-correlation)*own)))
 			if v := given.At(i, j); v == v {
@@ -380,8 +380,7 @@ func circle(d, n int, seed uint64) (x, given Mat) {
 			waves = 1.5 + 0.4*float64(i/3)
 		}
 		for j, a := range angle {
-			x.Set(i, j, elem.Exp(math.Sin(float64(waves*a)+phase)+
-				0.1*elem.NormalQuantile(math.Max(src.Float64(), 1e-12))))
+			x.Set(i, j, elem.Exp(math.Sin(float64(waves*a)+phase)+0.1*normal(&src)))
 		}
 	}
 	given = x.Clone()

@@ -163,10 +163,8 @@ func fitBytes(t *testing.T, data []byte) {
 	before := slices.Clone(x.Data)
 	ctx := context.Background()
 	m, err := Fit(ctx, Method(model), x, rank, opts...)
-	for i, v := range x.Data {
-		if math.Float64bits(v) != math.Float64bits(before[i]) {
-			t.Fatalf("x changed from %v to %v", before[i], v)
-		}
+	if !SameBits(x.Data, before) {
+		t.Fatalf("x changed from %v to %v", before, x.Data)
 	}
 	if err != nil {
 		if !typed(err) {

@@ -422,6 +422,13 @@ func allFinite(t testing.TB, name string, m Model, x Mat) {
 	}
 }
 
+// SameBits tells whether numbers are the same to the bit, NaN and the signs of zeros included.
+func SameBits(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(v, w float64) bool {
+		return math.Float64bits(v) == math.Float64bits(w)
+	})
+}
+
 // altered returns a copy of a file with one number of a section replaced, its sum right,
 // and where the number lies; -1 where the section is shorter.
 func altered(data []byte, tag string, number int, value uint64) ([]byte, int64) {

@@ -26,26 +26,24 @@ func TestHoles(t *testing.T) {
 	}
 	for _, method := range settings.Methods {
 		fit := func(o ...FitOption) Model {
-			m := Must(settings.Fit(t.Context(), method, x, 2, append(o, WithEpochs(3))...))(t)
-			return m
+			return Must(settings.Fit(t.Context(), method, x, 2, append(o, WithEpochs(3))...))(t)
 		}
 		m, of := fit(), fit(WithMissingValues())
-		got, err := m.Transform(t.Context(), holes)
-		want, _ := of.Transform(t.Context(), holes)
-		if err != nil || !slices.Equal(got.Data, want.Data) || slices.Max(got.Data) == 0 {
-			t.Errorf("%s: %v at %v, want %v", method, err, got, want)
+		got, want := Answer(t, m.Transform, holes), Answer(t, of.Transform, holes)
+		if !slices.Equal(got.Data, want.Data) || slices.Max(got.Data) == 0 {
+			t.Errorf("%s: at %v, want %v", method, got, want)
 		}
-		score, err := m.Score(t.Context(), holes)
-		if as, _ := of.Score(t.Context(), holes); err != nil || score != as || !(score > 0) {
-			t.Errorf("%s: %v, a score of %v, want %v", method, err, score, as)
+		score, as := Answer(t, m.Score, holes), Answer(t, of.Score, holes)
+		if score != as || !(score > 0) {
+			t.Errorf("%s: a score of %v, want %v", method, score, as)
 		}
-		loss, err := m.Loss(holes)
-		if as, _ := of.Loss(holes); err != nil || loss != as || !(loss > 0) {
-			t.Errorf("%s: %v, a loss of %v, want %v", method, err, loss, as)
+		loss, as := Must(m.Loss(holes))(t), Must(of.Loss(holes))(t)
+		if loss != as || !(loss > 0) {
+			t.Errorf("%s: a loss of %v, want %v", method, loss, as)
 		}
-		good, err := m.Goodness(holes)
-		if as, _ := of.Goodness(holes); err != nil || good[3] != as[3] {
-			t.Errorf("%s: %v, %v, want %v", method, err, good, as)
+		good := Must(m.Goodness(holes))(t)
+		if as := Must(of.Goodness(holes))(t); good[3] != as[3] {
+			t.Errorf("%s: %v, want %v", method, good, as)
 		}
 		if q, is := m.(*QMFQ); is {
 			y, err := q.Normalize(holes)

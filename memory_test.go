@@ -69,36 +69,33 @@ func TestMemoryOf(t *testing.T) {
 func TestMemoryOfState(t *testing.T) {
 	Slow(t)
 	x := Lognormal(80, 40)
-	for _, c := range []struct {
-		method Method
-		opts   []FitOption
-	}{
-		{MethodNMF, nil},
-		{MethodNMF, []FitOption{WithUpdates(UpdatesMultiplicative)}},
-		{MethodNMF, []FitOption{WithValidation(0.1)}},
-		{MethodQMF, nil},
-		{MethodQMF, []FitOption{WithStart(StartUniform)}},
-		{MethodQMF, []FitOption{WithLevels(32), WithValidation(0.1)}},
-		{MethodQMFQ, []FitOption{WithStart(StartUniform)}},
-		{MethodQMFQ, []FitOption{WithStart(StartUniform), WithLevels(32), WithValidation(0.1)}},
-		{MethodNMF, []FitOption{WithUpdates(UpdatesMultiplicative), WithRestarts(2)}},
-		{MethodQMF, []FitOption{WithRestarts(2)}},
-		{MethodBQMF, nil},
-		{MethodBQMF, []FitOption{WithValidation(0.1)}},
-	} {
-		opts := append([]FitOption{WithEpochs(4)}, c.opts...)
-		told := Must(MemoryOf(c.method, x.Rows, x.Cols, 4, opts...))(t)
+	check := func(method Method, opts ...FitOption) {
+		opts = append(opts, WithEpochs(4))
+		told := Must(MemoryOf(method, x.Rows, x.Cols, 4, opts...))(t)
 		most := 0
 		keep := func(state []byte) error { most = max(most, len(state)); return nil }
-		Fitted(t, By(c.method), x, 4, append(opts, WithCheckpoint(1, keep))...)
-		t.Logf("%v: %d bytes told, %d at most", c.method, told.State, most)
+		Fitted(t, By(method), x, 4, append(opts, WithCheckpoint(1, keep))...)
+		t.Logf("%v: %d bytes told, %d at most", method, told.State, most)
 		// Names, counts and losses are another two thousand; second moments of a BQMF are counted in whole
 		// blocks.
 		if got := float64(told.State) + 2000; got < float64(most) || got > 1.2*float64(most) &&
-			(c.method != MethodBQMF || got > 1.4*float64(most)) {
-			t.Errorf("%v, %d options: %d bytes told, %d at most", c.method, len(c.opts), told.State, most)
+			(method != MethodBQMF || got > 1.4*float64(most)) {
+			t.Errorf("%v, %d options: %d bytes told, %d at most", method, len(opts), told.State, most)
 		}
 	}
+	updates, uniform, held := WithUpdates(UpdatesMultiplicative), WithStart(StartUniform), WithValidation(0.1)
+	check(MethodNMF)
+	check(MethodNMF, updates)
+	check(MethodNMF, held)
+	check(MethodQMF)
+	check(MethodQMF, uniform)
+	check(MethodQMF, WithLevels(32), held)
+	check(MethodQMFQ, uniform)
+	check(MethodQMFQ, uniform, WithLevels(32), held)
+	check(MethodNMF, updates, WithRestarts(2))
+	check(MethodQMF, WithRestarts(2))
+	check(MethodBQMF)
+	check(MethodBQMF, held)
 }
 
 // TestMemoryOfNMF: what is told of an NMF is what is alive of one whose rows are mostly zero, whatever is

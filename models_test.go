@@ -313,10 +313,8 @@ func sameBits(t *testing.T, w way) {
 	for holder, x := range Holders(t, w.x) {
 		same(holder, x, 2)
 	}
-	for i, v := range w.x.Data {
-		if math.Float64bits(v) != math.Float64bits(before.Data[i]) {
-			t.Fatal("the fit has changed its matrix")
-		}
+	if !SameBits(w.x.Data, before.Data) {
+		t.Fatal("the fit has changed its matrix")
 	}
 	y := with(w.x, func(i, j int, v float64) float64 {
 		return either(v == 0 && j%2 == 0, math.Copysign(0, -1), v)
@@ -562,9 +560,7 @@ func TestFiles(t *testing.T) {
 		OK(t, back.UnmarshalBinary(data))
 		read := Numbers(t, back, w.x)
 		for i, v := range Numbers(t, m, w.x) {
-			if !slices.EqualFunc(read[i], v, func(a, b float64) bool {
-				return math.Float64bits(a) == math.Float64bits(b)
-			}) {
+			if !SameBits(read[i], v) {
 				t.Errorf("numbers %d of the model that was read are others", i)
 			}
 		}

@@ -337,22 +337,23 @@ func hostile() map[string]Mat {
 		}
 		return k
 	}
-	low := fill(40, 3, func(int, int) float64 { return math.Exp(normal(&r)) })
+	draw := func() float64 { return math.Exp(normal(&r)) }
+	low := Drawn(40, 3, draw)
 	return map[string]Mat{
-		"random": fill(60, 37, func(int, int) float64 { return math.Exp(normal(&r)) }),
+		"random": Drawn(60, 37, draw),
 		"rows of all size": fill(50, 24,
 			func(i, _ int) float64 { return math.Exp(normal(&r)) * math.Pow(10, float64(i%13-6)) }),
-		"mostly zero":   fill(60, 33, func(int, int) float64 { return max(0, math.Exp(normal(&r))-2.3) }),
-		"sparse counts": fill(60, 40, func(int, int) float64 { return poisson(0.05) }),
-		"few":           fill(7, 5, func(int, int) float64 { return math.Exp(normal(&r)) }),
-		"constant":      fill(30, 20, func(int, int) float64 { return 3 }),
-		"zero":          fill(9, 8, func(int, int) float64 { return 0 }),
-		"of rank 3":     Times(low, fill(3, 30, func(int, int) float64 { return math.Exp(normal(&r)) })),
-		"1e-30":         fill(40, 24, func(int, int) float64 { return 1e-30 * math.Exp(normal(&r)) }),
-		"1e30":          fill(40, 24, func(int, int) float64 { return 1e30 * math.Exp(normal(&r)) }),
-		"1e-50 to 1e50": fill(40, 24, func(int, int) float64 { return math.Pow(10, 100*r.Float64()-50) }),
-		"one row":       fill(1, 24, func(int, int) float64 { return math.Exp(normal(&r)) }),
-		"one column":    fill(24, 1, func(int, int) float64 { return math.Exp(normal(&r)) }),
+		"mostly zero":   Drawn(60, 33, func() float64 { return max(0, math.Exp(normal(&r))-2.3) }),
+		"sparse counts": Drawn(60, 40, func() float64 { return poisson(0.05) }),
+		"few":           Drawn(7, 5, draw),
+		"constant":      Drawn(30, 20, func() float64 { return 3 }),
+		"zero":          NewMat(9, 8),
+		"of rank 3":     Times(low, Drawn(3, 30, draw)),
+		"1e-30":         Drawn(40, 24, func() float64 { return 1e-30 * math.Exp(normal(&r)) }),
+		"1e30":          Drawn(40, 24, func() float64 { return 1e30 * math.Exp(normal(&r)) }),
+		"1e-50 to 1e50": Drawn(40, 24, func() float64 { return math.Pow(10, 100*r.Float64()-50) }),
+		"one row":       Drawn(1, 24, draw),
+		"one column":    Drawn(24, 1, draw),
 		"empty lines":   fill(40, 24, func(i, j int) float64 { return float64((i % 3) * (j % 4)) }),
 		"loud rows": fill(200, 24,
 			func(i, _ int) float64 { return math.Exp(normal(&r)) * math.Pow(10, float64(3-i%20)) }),

@@ -31,10 +31,8 @@ func TestRandomFits(t *testing.T) {
 		opts := randomOptions(&src, method)
 		before := x.Clone()
 		m, err := Fit(t.Context(), method, x, k, append(opts, WithWorkers(1))...)
-		for i, v := range x.Data {
-			if math.Float64bits(v) != math.Float64bits(before.Data[i]) {
-				t.Fatalf("fit %d, %v of %s: x has changed", seed, method, name)
-			}
+		if !SameBits(x.Data, before.Data) {
+			t.Fatalf("fit %d, %v of %s: x has changed", seed, method, name)
 		}
 		if err != nil {
 			var converged *ConvergenceError

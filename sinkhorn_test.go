@@ -5,7 +5,7 @@ package quantmf
 
 import (
 	"math"
-	"sort"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/elem"
@@ -69,7 +69,7 @@ func TestRandomProblems(t *testing.T) {
 		passes = append(passes, tr.Iterations)
 		sum += tr.Iterations
 	}
-	sort.Ints(passes)
+	slices.Sort(passes)
 	mean, p99 := float64(sum)/float64(problems), passes[problems*99/100]
 	t.Logf("%d problems: %d failed; mean %.2f passes, median %d, p99 %d, most %d", problems, failed, mean,
 		passes[problems/2], p99, passes[problems-1])

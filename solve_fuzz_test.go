@@ -113,8 +113,7 @@ func checkAny(t *testing.T, data []byte) bool {
 	x, q, opts, rest := anyProblem(data)
 	given := slices.Clone(x)
 	tr, err := Solve(x, opts...)
-	same := func(v, w float64) bool { return math.Float64bits(v) == math.Float64bits(w) }
-	if !slices.EqualFunc(x, given, same) {
+	if !SameBits(x, given) {
 		t.Fatal("x was changed")
 	}
 	if err != nil {
