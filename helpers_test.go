@@ -262,6 +262,17 @@ func Total(v []float64) (s float64) {
 
 func Mean(v []float64) float64 { return Total(v) / float64(len(v)) }
 
+// correlation is that of two rows.
+func correlation(a, b []float64) float64 {
+	ma, mb := Mean(a), Mean(b)
+	var aa, bb, ab float64
+	for i := range a {
+		p, q := a[i]-ma, b[i]-mb
+		aa, bb, ab = aa+p*p, bb+q*q, ab+p*q
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
 func largest(v []float64) float64 {
 	top := 0.0
 	for _, x := range v {
@@ -298,8 +309,15 @@ func closeTo(t *testing.T, what string, got, want []float64, tol float64) {
 	}
 }
 
-// derivative is the central difference of fourth order of f at 0.
-func derivative(f func(d float64) float64, h float64) float64 {
+// derivative is the central difference of fourth order of a loss in one of its numbers.
+func derivative(at *float64, loss func() float64) float64 {
+	const h = 1e-4
+	was := *at
+	defer func() { *at = was }()
+	f := func(d float64) float64 {
+		*at = was + d
+		return loss()
+	}
 	return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
 }
 

@@ -68,6 +68,15 @@ func TestTransformOptimal(t *testing.T) {
 	}
 }
 
+// mapped is T_i(U_i v), what a model with such maps says of feature i at v.
+func mapped(t *testing.T, u Mat, of func(i int) (*Map, error)) func(i int, v []float64) float64 {
+	var maps []*Map
+	for i := range u.Rows {
+		maps = append(maps, Must(of(i))(t))
+	}
+	return func(i int, v []float64) float64 { return maps[i].At(dot(u.Row(i), v)) }
+}
+
 // TestTransformFromProjection: no new sample is placed worse than where its own
 // projection lies, found here by Lee and Seung's updates of v alone. Without that start
 // some of these, which are like no training sample under maps of steep steps, are.
@@ -79,23 +88,13 @@ func TestTransformFromProjection(t *testing.T) {
 		q := Fitted(t, FitQMFQ, x, c.k, WithEpochs(5), WithEpsilon(0.0005))
 		r := random.Split(3, 3)
 		v, fresh := make([]float64, c.k), NewMat(d, columns)
-		maps := make([]*Map, d)
-		for i := range maps {
-			maps[i] = Must(q.Inflate(i))(t)
-		}
-		inflated := func(v []float64, i int) float64 {
-			w := 0.0
-			for c, u := range q.U.Row(i) {
-				w += u * v[c]
-			}
-			return maps[i].At(w)
-		}
+		inflated := mapped(t, q.U, q.Inflate)
 		for j := range columns {
 			for l := range v {
 				v[l] = math.Exp(1.5*normal(&r)) * Mean(q.V.Row(l))
 			}
 			for i := range d {
-				fresh.Set(i, j, inflated(v, i))
+				fresh.Set(i, j, inflated(i, v))
 			}
 		}
 		got := Answer(t, q.Transform, fresh)
@@ -104,7 +103,7 @@ func TestTransformFromProjection(t *testing.T) {
 			loss := func(v []float64) float64 {
 				sum := 0.0
 				for i := range d {
-					sum += Textbook(1, fresh.At(i, j), inflated(v, i))
+					sum += Textbook(1, fresh.At(i, j), inflated(i, v))
 				}
 				return sum
 			}
@@ -151,17 +150,7 @@ func TestTransformAtItsLeast(t *testing.T) {
 	}{{20, 2, 0.02, true}, {20, 4, 0.02, true}, {40, 4, 0.02, true}, {5, 8, 0.0005, false}} {
 		q := Fitted(t, FitQMF, Part(first(toy(1), d), 0, c.n), c.k,
 			WithEpochs(5), WithEpsilon(c.eps), WithShrinkage(0), WithStart(StartScores))
-		maps := make([]*Map, d)
-		for i := range maps {
-			maps[i] = Must(q.Map(i))(t)
-		}
-		fit := func(i int, v []float64) float64 {
-			w := 0.0
-			for c, u := range q.U.Row(i) {
-				w += u * v[c]
-			}
-			return maps[i].At(w)
-		}
+		fit := mapped(t, q.U, q.Map)
 		v, own := make([]float64, c.k), NewMat(d, 1)
 		for l := range v {
 			v[l] = Mean(q.V.Row(l))

@@ -377,17 +377,6 @@ func TestFixedUOfQMF(t *testing.T) {
 	for i, w := range x.Data {
 		x.Data[i] = math.Pow(w, 0.4+float64(i/n%5)/4)
 	}
-	correlation := func(a, b []float64) float64 {
-		var sa, sb, aa, bb, ab float64
-		for i := range a {
-			sa, sb = sa+a[i]/n, sb+b[i]/n
-		}
-		for i := range a {
-			p, q := a[i]-sa, b[i]-sb
-			aa, bb, ab = aa+p*p, bb+q*q, ab+p*q
-		}
-		return ab / math.Sqrt(aa*bb)
-	}
 	whole := Fitted(t, FitQMF, x, 3, WithSeed(4))
 	for name, opts := range map[string][]FitOption{
 		"default": nil, "scores": {WithStart(StartScores)}, "NMF": {WithStart(StartNMF)},
