@@ -344,7 +344,7 @@ func TestBQMFStates(t *testing.T) {
 	}
 }
 
-// twins is bent with the noise of rows 2i and 2i+1 of a correlation.
+// twins is Bent with the noise of rows 2i and 2i+1 of a correlation.
 func twins(d, n, k int, correlation float64, seed uint64) (x, given Mat) {
 	x, given = Bent(d, n, k, 0.1, seed)
 	src := random.Split(seed, 11)

@@ -1,6 +1,7 @@
 package quantmf
 
-// What tests share: matrices, numbers, ways to fit, contexts, and changes to files.
+// What tests share: matrices, numbers, ways to fit, contexts, and changes to files. Names in capitals are for
+// the tests from outside of the package, too.
 
 import (
 	"bufio"

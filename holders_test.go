@@ -43,14 +43,11 @@ func Holders(t testing.TB, x Mat) map[string]Rows {
 }
 
 // SparseCounts is a sparse matrix of whole numbers, of which no row and no column is empty.
-func SparseCounts(d, n int, seed uint64) Mat { return countsOf(d, n, seed, 0.3) }
-
-// countsOf has about that share of numbers other than 0.
-func countsOf(d, n int, seed uint64, share float64) Mat {
+func SparseCounts(d, n int, seed uint64) Mat {
 	x, src := NewMat(d, n), random.Split(seed, 0)
 	for i := range d {
 		for j := range n {
-			if src.Float64() < share || i%n == j || j%d == i {
+			if src.Float64() < 0.3 || i%n == j || j%d == i {
 				x.Set(i, j, math.Floor(1+float64(4/(0.1+src.Float64())*float64(1+i%3))))
 			}
 		}
