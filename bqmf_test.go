@@ -468,11 +468,11 @@ func TestBQMFFileOfAbsentSamples(t *testing.T) {
 			weights[j] = 1
 		}
 	}
-	m, again := fitBQMF(t, x, 2, WithSampleWeights(weights)), new(BQMF)
+	m, again := Fitted(t, FitBQMF, x, 2, WithSampleWeights(weights)), new(BQMF)
 	if m.model.Posterior.Alike == nil {
 		t.Fatal("no row is predicted by samples that are alike")
 	}
-	ok(t, again.UnmarshalBinary(marshalled(t, m)))
+	OK(t, again.UnmarshalBinary(FileOf(t, m)))
 	if !slices.Equal(again.Reconstruct().Data, m.Reconstruct().Data) {
 		t.Error("the model that was read says something else")
 	}

@@ -600,21 +600,13 @@ func TestEndOfHidden(t *testing.T) {
 	}
 	// Of a product without noise, whose hidden cells are predicted no better in the five epochs from the
 	// tenth on, and then far better, the fit makes all that it may make.
-	src, u, v := random.Split(74, 0), NewMat(12, 5), NewMat(5, 30)
-	exact := NewMat(12, 30)
-	for i := range u.Data {
-		u.Data[i] = math.Exp(2 * normal(&src))
-	}
-	for i := range v.Data {
-		v.Data[i] = src.Float64()
-	}
-	for i := range exact.Rows {
-		product(exact.Row(i), u.Row(i), v)
-	}
+	src := random.Split(74, 0)
+	u := Drawn(12, 5, func() float64 { return math.Exp(2 * normal(&src)) })
+	exact := Times(u, Drawn(5, 30, src.Float64))
 	for i := 0; i < len(exact.Data); i += 7 {
 		exact.Data[i] = math.NaN()
 	}
-	long := must(FitNMF(t.Context(), exact, 5, WithMissingValues()))(t)
+	long := Fitted(t, FitNMF, exact, 5, WithMissingValues())
 	if n := len(long.History) - 1; n != mostShare*20 {
 		t.Errorf("%d epochs of a product without noise", n)
 	}
