@@ -61,8 +61,8 @@ func Decode(f *section.File, d, n, k int, u, v []float64, signed bool, more []fl
 	// readAlike compares samples: which of them are absent is known by then.
 	for _, read := range []func(*section.File) error{p.readMoments,
 		func(f *section.File) error { return p.readNoise(f, more) },
-		func(f *section.File) error { return m.readCurves(f, signed) }, p.readStage, p.readAbsent, p.readAlike,
-		p.readTogether} {
+		func(f *section.File) error { return m.readCurves(f, signed) }, p.readStage, p.readAbsent,
+		p.readAlike, p.readTogether} {
 		if err := read(f); err != nil {
 			return nil, err
 		}
