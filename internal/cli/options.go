@@ -34,7 +34,8 @@ var optionHelp = [option.Kinds]struct{ value, help string }{
 	option.Epsilon: {"X", `entropic regularisation of the maps, above 0; larger is smoother (qmf, qmfq;
 		default 0.02)`},
 	option.Epochs: {"N", `how often every feature is fitted (default 4 for qmf, 100 for qmfq, 20 for nmf,
-		under kl 10 from 8192 samples on; at most 60 for bqmf; 20 for qmf where Adam steps U and V, which it
+		under kl 10 from 8192 samples on, and up to four times as many where values are missing, as predict
+		hidden ones best; at most 60 for bqmf; 20 for qmf where Adam steps U and V, which it
 		does with -start uniform, with -k above 32 and with a -loss below -0.5)`},
 	option.LearningRate: {"X", `learning rate of Adam, above 0 (default 0.2 for qmf, 0.1 for qmfq; 0.06 for
 		qmf where Adam steps U and V)`},
