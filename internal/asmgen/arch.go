@@ -75,6 +75,12 @@ func mem(off int, base Reg, index ...Index) Mem {
 	return m
 }
 
+// plus is the place off bytes further.
+func (m Mem) plus(off int) Mem {
+	m.Off += off
+	return m
+}
+
 // Imm is a number within an instruction.
 type Imm int
 

@@ -254,7 +254,7 @@ func twoLanes(f *Func) (table Table) {
 
 // pairTail takes what is left of a block by two, and the last number alone.
 func (f *Func) pairTail(n Reg, done Label, body func(h Vec, tail bool, get get, put put)) {
-	f.halves(func(h Vec, off int) {
+	for h, off := range f.registers(1) {
 		one := f.label("one")
 		f.branch(n, LT, Imm(2), one)
 		get, put := f.whole(off)
@@ -267,7 +267,7 @@ func (f *Func) pairTail(n Reg, done Label, body func(h Vec, tail bool, get get, 
 		body(h, true, get, put)
 		f.jump(done)
 		f.at(one + "next")
-	})
+	}
 }
 
 // divideWhatIsThere reads no number that is not there.

@@ -39,25 +39,20 @@ func (f *Func) stride(row Reg) {
 	f.shlR(row, Imm(3))
 }
 
-// components makes of the length of a row of components its blocks, and its bytes in atRowR.
-func (f *Func) components(k Reg) {
-	f.moveR(atRowR, k)
-	f.shlR(atRowR, Imm(3))
-	f.shrR(k, Imm(3))
-}
-
 // products fills blocks from acc on with those of n blocks of u, from register by on, and some rows of v.
 func (f *Func) products(acc, by Vec, n, rows int, v Reg) {
 	for i := range rows {
-		r := f.sample(i)
-		f.units(n, func(b int, h Vec, off int) {
-			a, from := f.nth(acc, i, h), mem(64*b+off, v, r.times(1))
-			if b == 0 {
-				f.mul(a, f.nth(by, b, h), from)
-				return
+		r, a := f.sample(i), f.block(acc, i)
+		for b := range n {
+			for h, off := range f.registers(1) {
+				u, from := f.block(by, b)+h, mem(64*b+off, v, r.times(1))
+				if b == 0 {
+					f.mul(a+h, u, from)
+				} else {
+					f.addProduct(a+h, u, from, V1)
+				}
 			}
-			f.addProduct(a, f.nth(by, b, h), from, V1)
-		})
+		}
 	}
 }
 
@@ -66,10 +61,10 @@ func (f *Func) products(acc, by Vec, n, rows int, v Reg) {
 func combineAt(f *Func) {
 	w, u, blocks, v := f.base("w", R5), f.base("u", R3), f.length("u", R1), f.base("v", R4)
 	const acc, to = V8, R6
-	f.components(blocks)
+	f.wholeBlocks(blocks, atRowR)
 	first := pick(f, V4, V4, 16)
 	f.groups(blocks, []int{2, 1}, func(n int) {
-		f.units(n, func(b int, h Vec, off int) { f.load(f.nth(first, b, h), mem(64*b+off, u)) })
+		f.loadBlocks(first, n, mem(0, u))
 		f.moveR(to, w)
 		f.samples(pick(f, []int{8, 1}, []int{4, 1}, []int{1}), func(at Reg) {
 			for b := range n {
@@ -103,14 +98,14 @@ func sumsAt(squares bool) func(f *Func) {
 		if squares {
 			to, sizes = []Reg{g, f.base("h", h)}, pick(f, sizes, []int{1})
 		}
-		f.components(blocks)
+		f.wholeBlocks(blocks, atRowR)
 		f.groups(blocks, sizes, func(n int) {
-			sum := func(chain, kind, b int, h Vec) Vec { return f.nth(V8, (len(to)*chain+kind)*n+b, h) }
-			f.halves(func(h Vec, _ int) {
+			sum := func(chain, kind int) Vec { return f.block(V8, (len(to)*chain+kind)*n) }
+			for h := range f.registers(1) {
 				for i := range 2 * len(to) * n {
-					f.clear(f.nth(V8, i, h))
+					f.clear(f.block(V8, i) + h)
 				}
-			})
+			}
 			f.base("r", r)
 			if squares {
 				f.base("q", q)
@@ -122,25 +117,25 @@ func sumsAt(squares bool) func(f *Func) {
 					if squares {
 						f.broadcast(V1, mem(8*i, q))
 					}
-					f.units(n, func(b int, h Vec, off int) {
-						f.load(V2, mem(64*b+off, v, j.times(1)))
-						f.addProduct(sum(i%2, 0, b, h), V2, V0, V3)
+					for h, off := range f.registers(n) {
+						f.load(V2, mem(off, v, j.times(1)))
+						f.addProduct(sum(i%2, 0)+h, V2, V0, V3)
 						if squares {
 							f.mul(V2, V2, V2)
-							f.addProduct(sum(i%2, 1, b, h), V2, V1, V2)
+							f.addProduct(sum(i%2, 1)+h, V2, V1, V2)
 						}
-					})
+					}
 				}
 				f.advance(8*m, r, q)
 			})
 			for b := range n {
 				for kind, to := range to {
-					f.halves(func(h Vec, off int) {
-						s := sum(0, kind, b, h)
-						f.add(s, s, sum(1, kind, b, h))
-						f.add(s, s, mem(64*b+off, to))
-						f.store(mem(64*b+off, to), s)
-					})
+					for h, off := range f.registers(1) {
+						s, place := f.block(sum(0, kind), b)+h, mem(64*b+off, to)
+						f.add(s, s, f.block(sum(1, kind), b)+h)
+						f.add(s, s, place)
+						f.store(place, s)
+					}
 				}
 			}
 			f.advance(64*n, append(to, v)...)
@@ -151,10 +146,9 @@ func sumsAt(squares bool) func(f *Func) {
 func accumulateAt(f *Func) {
 	acc, u, blocks := f.base("acc", R4), f.base("u", R3), f.length("u", R1)
 	const r = R6
-	f.components(blocks)
+	f.wholeBlocks(blocks, atRowR)
 	f.groups(blocks, []int{2, 1}, func(n int) {
-		by := func(b int, h Vec) Vec { return f.nth(V8, b, h) }
-		f.units(n, func(b int, h Vec, off int) { f.load(by(b, h), mem(64*b+off, u)) })
+		f.loadBlocks(V8, n, mem(0, u))
 		f.base("r", r)
 		f.samples([]int{4, 1}, func(at Reg) {
 			for b := range n {
@@ -164,12 +158,9 @@ func accumulateAt(f *Func) {
 			for i := range m {
 				j := f.sample(i)
 				f.broadcast(V0, mem(8*i, r))
-				f.units(n, func(b int, h Vec, off int) {
-					place := mem(64*b+off, acc, j.times(1))
-					f.mul(V1, V0, by(b, h))
-					f.add(V1, V1, place)
-					f.store(place, V1)
-				})
+				for h, off := range f.registers(n) {
+					f.addProductTo(mem(off, acc, j.times(1)), V0, V8+h, V1)
+				}
 			}
 			f.advance(8*m, r)
 		})

@@ -67,11 +67,11 @@ func avx2Table(f *Func) Table {
 		f.tableR(R0, "window", window)
 		f.negR(n)
 		f.addressR(R0, mem(64, R0, n.times(8)))
-		f.halves(func(h Vec, off int) {
+		for h, off := range f.registers(1) {
 			f.load(V15, mem(off, R0))
 			get, put := f.maskMoves(off)
 			body(h, true, get, put)
-		})
+		}
 	}
 	table.hold = func(r Vec) { f.and(r, r, V15) }
 	table.divideBelow = func(n Reg, h, dst Vec, m Mem, t, u Vec) {

@@ -13,21 +13,15 @@ func descend(f *Func) {
 	f.shlR(rowBytes, Imm(3))
 	f.shrR(count, Imm(3))
 	f.groups(count, halved(pick(f, 4, 2, 1)), func(n int) {
-		step := func(b int, part Vec) Vec { return f.nth(V4, b, part) }
-		each := func(text func(step Vec, off int)) {
-			f.units(n, func(b int, part Vec, off int) { text(step(b, part), 64*b+off) })
-		}
+		const step = V4 // and on
 		// add adds to the gradients of the entry at to.
-		add := func(by func(off int) Mem) {
-			each(func(step Vec, off int) {
-				f.mul(V0, step, by(off))
-				f.add(V0, V0, mem(g+off, to))
-				f.store(mem(g+off, to), V0)
-			})
+		add := func(by Mem) {
+			for i, off := range f.registers(n) {
+				f.addProductTo(mem(g+off, to), step+i, by.plus(off), V0)
+			}
 		}
-		off := func(off int) Mem { return mem(off, pair) }
 		// entries writes text, which makes the step of the entry at row, for all, and what follows from it.
-		entries := func(diagonal func(off int) Mem, text func()) {
+		entries := func(diagonal Mem, text func()) {
 			f.moveR(row, s)
 			f.moveR(first, a)
 			f.zeroR(c)
@@ -41,7 +35,7 @@ func descend(f *Func) {
 			f.moveR(inner, c)
 			f.branch(inner, EQ, Imm(0), own)
 			f.loop(inner, func() {
-				add(off)
+				add(mem(0, pair))
 				f.addR(pair, rowBytes)
 				f.advance(entry, to)
 			})
@@ -59,28 +53,28 @@ func descend(f *Func) {
 				f.addR(pair, apart)
 				f.addR(apart, rowBytes)
 				f.advance(entry, to)
-				add(off)
+				add(mem(0, pair))
 			})
 			f.at(last)
 			f.advance(entry, row)
 			f.subR(left, Imm(1))
 			f.branch(left, NE, Imm(0), next)
 		}
-		entries(off, func() {
-			each(func(step Vec, off int) {
+		entries(mem(0, pair), func() {
+			for i, off := range f.registers(n) {
 				f.load(V0, mem(h+off, row))
 				f.load(V1, f.c("one", 1))
 				f.div(V1, V1, V0)
 				f.keepIf(V1, V0, greater, f.c("leastCurvature", 1e-250), V2)
 				f.store(mem(inverse+off, row), V1)
-				f.load(step, mem(x+off, row))
-			})
+				f.load(step+i, mem(x+off, row))
+			}
 		})
 		again := f.label("sweep")
-		f.moveR(sweeps, f.arg("sweeps"))
+		f.value("sweeps", sweeps)
 		f.at(again)
-		entries(func(off int) Mem { return mem(h+off, row) }, func() {
-			each(func(step Vec, off int) {
+		entries(mem(h, row), func() {
+			for i, off := range f.registers(n) {
 				f.load(V0, mem(g+off, row))
 				f.mul(V0, V0, mem(inverse+off, row))
 				f.load(V1, mem(x+off, row))
@@ -90,8 +84,8 @@ func descend(f *Func) {
 				f.max(V0, V0, mem(low+off, row))
 				f.min(V0, V0, mem(high+off, row))
 				f.store(mem(x+off, row), V0)
-				f.sub(step, V0, V1)
-			})
+				f.sub(step+i, V0, V1)
+			}
 		})
 		f.subR(sweeps, Imm(1))
 		f.branch(sweeps, NE, Imm(0), again)

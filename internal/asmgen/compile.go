@@ -212,7 +212,9 @@ func (c *compiler) before(s ast.Stmt) {
 	begin := func(name string, fill func(r Vec)) {
 		c.room -= Vec(c.f.h())
 		c.sums[name] = c.room
-		c.f.halves(func(h Vec, _ int) { fill(c.room + h) })
+		for h := range c.f.registers(1) {
+			fill(c.room + h)
+		}
 	}
 	switch s := s.(type) {
 	case *ast.DeclStmt:

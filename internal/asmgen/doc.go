@@ -33,16 +33,16 @@
 //		f.broadcast(V2, f.arg("c"))
 //		f.stride(row) // the bytes of a row
 //		f.zeroR(done)
-//		f.groups(rows, []int{1}, func(int) {
+//		f.repeat(rows, func() {
 //			f.zeroR(at)
 //			f.moveR(left, done)
 //			f.shrR(left, Imm(3))
 //			f.incR(left)
 //			f.loop(left, func() {
-//				f.halves(func(_ Vec, off int) {
+//				for _, off := range f.registers(1) {
 //					f.mul(V0, V2, mem(off, from, at.times(1)))
 //					f.store(mem(off, to, at.times(1)), V0)
-//				})
+//				}
 //				f.advance(64, at)
 //			})
 //			f.incR(done)
@@ -53,8 +53,9 @@
 //		})
 //	}
 //
-// The first line brings arguments into general registers: the addresses of two slices and a count. f.groups
-// writes a loop over as many rows, f.loop one over the blocks of a row up to the diagonal.
+// The first line brings arguments into general registers: the addresses of two slices and a count. f.repeat
+// writes a loop over as many rows, f.loop one over the blocks of a row up to the diagonal. A for of Go writes
+// its instructions for each register of a block.
 //
 // The order of results is that of an assignment: f.sub(dst, a, b) is dst = a - b,
 // f.load(dst, from), f.store(to, a). The operations are in arch.go and func.go, the loops in loops.go:
@@ -63,8 +64,9 @@
 //	            instruction, where a chain is long
 //	blocks      numbers one by one with sums in eight lanes, slices of any length
 //	groups      blocks or levels, some at a time, with what is left one at a time
-//	loop        a count that falls to 0
-//	halves      the registers of one block of eight numbers
+//	loop        a count that falls to 0, repeat one that may be 0 at once
+//	registers   the registers of some blocks of eight numbers, with a for of Go; clearBlocks, loadBlocks,
+//	            storeBlocks and addProducts go over them
 //	sumTo       the sum over the lanes of a block
 //
 // # Registers

@@ -295,6 +295,13 @@ func (f *Func) addProduct(sum, a Vec, b Operand, t Vec) {
 	f.add(sum, sum, t)
 }
 
+// addProductTo is place = place + a b, with two roundings; t is scratch.
+func (f *Func) addProductTo(place Mem, a Vec, b Operand, t Vec) {
+	f.mul(t, a, b)
+	f.add(t, t, place)
+	f.store(place, t)
+}
+
 // magnitude is |a|.
 func (f *Func) magnitude(dst, a Vec) { f.and(dst, a, f.w("magnitude", 1<<63-1)) }
 

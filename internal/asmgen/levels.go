@@ -66,12 +66,14 @@ func factor(f *Func) {
 	f.mulR(rowK, stride)
 	f.addR(rowK, w)
 	// The pivot.
-	f.halves(func(h Vec, _ int) { f.clear(8 + h) })
+	f.clearBlocks(V8, 1)
 	f.moveR(at, rowK)
 	f.moveR(blocks, k)
 	f.shrR(blocks, Imm(3))
-	f.groups(blocks, []int{1}, func(int) {
-		f.halves(func(h Vec, off int) { f.add(8+h, 8+h, mem(off, at)) })
+	f.repeat(blocks, func() {
+		for h, off := range f.registers(1) {
+			f.add(8+h, 8+h, mem(off, at))
+		}
 		f.advance(64, at)
 	})
 	whole := f.label("whole")
@@ -79,10 +81,10 @@ func factor(f *Func) {
 	f.andR(n, Imm(7))
 	f.jumpIf(EQ, whole)
 	f.below(n)
-	f.halves(func(h Vec, off int) {
+	for h, off := range f.registers(1) {
 		f.loadBelow(n, V0, mem(off, at), h)
 		f.add(8+h, 8+h, V0)
-	})
+	}
 	f.at(whole)
 	f.reduce(V8)
 	f.loadFirst(V1, mem(0, floor, k.times(8)))
@@ -93,12 +95,12 @@ func factor(f *Func) {
 	f.addressR(blocks, mem(7, k))
 	f.shrR(blocks, Imm(3))
 	f.zeroR(at)
-	f.groups(blocks, []int{1}, func(int) {
-		f.halves(func(_ Vec, off int) {
+	f.repeat(blocks, func() {
+		for _, off := range f.registers(1) {
 			f.load(V0, mem(off, rowK, at.times(1)))
 			f.div(V0, V0, V8)
 			f.store(mem(off, l, at.times(1)), V0)
-		})
+		}
 		f.advance(64, at)
 	})
 	// Rows i = k-1, ..., 8b+1 take l_i times block b of row k.
@@ -106,7 +108,7 @@ func factor(f *Func) {
 	block, ready := f.label("block"), f.label("ready")
 	f.at(block)
 	f.branch(blocks, GE, k, ready)
-	f.halves(func(h Vec, off int) { f.load(2+h, mem(off, rowK, blocks.times(8))) })
+	f.loadBlocks(V2, 1, mem(0, rowK, blocks.times(8)))
 	f.addressR(at, mem(0, rowK, blocks.times(8)))
 	f.moveR(n, k)
 	row, rowsDone := f.label("row"), f.label("rows")
@@ -115,17 +117,15 @@ func factor(f *Func) {
 	f.subR(at, stride)
 	f.branch(n, LE, blocks, rowsDone)
 	f.broadcast(V0, mem(0, l, n.times(8)))
-	f.halves(func(h Vec, off int) {
-		f.mul(V1, V0, 2+h)
-		f.add(V1, V1, mem(off, at))
-		f.store(mem(off, at), V1)
-	})
+	for h, off := range f.registers(1) {
+		f.addProductTo(mem(off, at), V0, 2+h, V1)
+	}
 	f.jump(row)
 	f.at(rowsDone)
-	f.halves(func(h Vec, off int) {
+	for _, off := range f.registers(1) {
 		f.load(V0, mem(off, l, blocks.times(8)))
 		f.store(mem(off, rowK, blocks.times(8)), V0)
-	})
+	}
 	f.addR(blocks, Imm(8))
 	f.jump(block)
 	f.at(ready)
@@ -150,24 +150,22 @@ func solve(f *Func) {
 	f.moveR(blocks, k)
 	f.shrR(blocks, Imm(3))
 	f.zeroR(at)
-	f.groups(blocks, []int{1}, func(int) {
-		f.halves(func(_ Vec, off int) {
-			f.mul(V0, V4, mem(off, rowK, at.times(1)))
-			f.add(V0, V0, mem(off, r, at.times(1)))
-			f.store(mem(off, r, at.times(1)), V0)
-		})
+	f.repeat(blocks, func() {
+		for _, off := range f.registers(1) {
+			f.addProductTo(mem(off, r, at.times(1)), V4, mem(off, rowK, at.times(1)), V0)
+		}
 		f.advance(64, at)
 	})
 	f.moveR(n, k)
 	f.andR(n, Imm(7))
 	f.jumpIf(EQ, next)
 	f.below(n)
-	f.halves(func(h Vec, off int) {
+	for h, off := range f.registers(1) {
 		f.mul(V0, V4, mem(off, rowK, at.times(1)))
 		f.load(V1, mem(off, r, at.times(1)))
 		f.addBelow(h, V1, V0, V2)
 		f.store(mem(off, r, at.times(1)), V1)
-	})
+	}
 	f.jump(next)
 
 	// Forward, a block of unknowns at a time in registers b; blocks is 8b.
@@ -185,48 +183,48 @@ func solve(f *Func) {
 	full, divided := f.label("full"), f.label("divided")
 	f.branch(n, GE, Imm(8), full)
 	f.below(n)
-	f.halves(func(h Vec, off int) {
+	for h, off := range f.registers(1) {
 		f.load(b+h, mem(off, r, blocks.times(8)))
 		f.divideBelow(n, h, b+h, mem(off, d, blocks.times(8)), V0, V1)
-	})
+	}
 	f.jump(divided)
 	f.at(full)
 	f.moveR(n, Imm(8))
-	f.halves(func(h Vec, off int) {
+	for h, off := range f.registers(1) {
 		f.load(b+h, mem(off, r, blocks.times(8)))
 		f.div(b+h, b+h, mem(off, d, blocks.times(8)))
-	})
+	}
 	f.at(divided)
 	f.moveR(R7, n) // rows of this block
 	f.zeroR(n)     // lane
 	row := f.label("row")
 	f.at(row)
-	f.halves(func(h Vec, _ int) { f.clear(8 + h) })
+	f.clearBlocks(V8, 1)
 	f.zeroR(at)
 	before, own := f.label("before"), f.label("own")
 	f.at(before)
 	f.branch(at, GE, blocks, own)
-	f.halves(func(h Vec, off int) {
+	for h, off := range f.registers(1) {
 		f.load(V0, mem(off, r, at.times(8)))
 		f.addProduct(8+h, V0, mem(off, rowK, at.times(8)), V0)
-	})
+	}
 	f.addR(at, Imm(8))
 	f.jump(before)
 	f.at(own)
 	f.below(n)
-	f.halves(func(h Vec, off int) {
+	for h, off := range f.registers(1) {
 		f.mulBelow(h, V0, b+h, mem(off, rowK, blocks.times(8)))
 		f.add(8+h, 8+h, V0)
-	})
+	}
 	f.reduce(V8)
 	f.broadcast(V8, V8)
-	f.halves(func(h Vec, off int) {
+	for h := range f.registers(1) {
 		f.addAt(h, b+h, V8, V0, V1)
-	})
+	}
 	f.addR(rowK, stride)
 	f.incR(n)
 	f.branch(n, LT, R7, row)
-	f.halves(func(h Vec, off int) { f.store(mem(off, r, blocks.times(8)), b+h) })
+	f.storeBlocks(mem(0, r, blocks.times(8)), b, 1)
 	f.addR(blocks, Imm(8))
 	f.jump(block)
 	f.at(done)

@@ -1,5 +1,7 @@
 package main
 
+import "iter"
+
 // Loops over slices. A block of eight lanes is one register of AVX-512, two of AVX2 or
 // four of NEON.
 
@@ -27,23 +29,55 @@ func halved(n int) (sizes []int) {
 // h is the number of registers of a block.
 func (f *Func) h() int { return 8 / f.Lanes }
 
-// halves calls g for each register of a block with its number and byte offset.
-func (f *Func) halves(g func(h Vec, off int)) {
-	for h := range f.h() {
-		g(Vec(h), 8*f.Lanes*h)
+// registers are those of n blocks that lie close, counted from the first on, with their byte offsets.
+func (f *Func) registers(n int) iter.Seq2[Vec, int] {
+	return func(yield func(Vec, int) bool) {
+		for i := range n * f.h() {
+			if !yield(Vec(i), 8*f.Lanes*i) {
+				return
+			}
+		}
 	}
 }
 
-// units calls g for each register of n blocks, with the number of its block and its number and byte offset in
-// that.
-func (f *Func) units(n int, g func(b int, h Vec, off int)) {
-	for b := range n {
-		f.halves(func(h Vec, off int) { g(b, h, off) })
+// block is the first register of the i-th block of those from first on.
+func (f *Func) block(first Vec, i int) Vec { return first + Vec(i*f.h()) }
+
+// clearBlocks zeroes n blocks, from register first on.
+func (f *Func) clearBlocks(first Vec, n int) {
+	for i := range f.registers(n) {
+		f.clear(first + i)
 	}
 }
 
-// nth is register h of the i-th block of those from first on, which lie close.
-func (f *Func) nth(first Vec, i int, h Vec) Vec { return first + Vec(i*f.h()) + h }
+// loadBlocks brings n blocks into the registers from first on.
+func (f *Func) loadBlocks(first Vec, n int, from Mem) {
+	for i, off := range f.registers(n) {
+		f.load(first+i, from.plus(off))
+	}
+}
+
+// storeBlocks is the way back.
+func (f *Func) storeBlocks(to Mem, first Vec, n int) {
+	for i, off := range f.registers(n) {
+		f.store(to.plus(off), first+i)
+	}
+}
+
+// addProducts adds products with by to n blocks, from register sums on. The other factors are blocks in
+// memory or in registers, from the first of which, a Mem or Vec, says where. V1 is scratch.
+func (f *Func) addProducts(sums Vec, n int, by Vec, from Operand) {
+	for i, off := range f.registers(n) {
+		b := from
+		switch from := from.(type) {
+		case Mem:
+			b = from.plus(off)
+		case Vec:
+			b = from + i
+		}
+		f.addProduct(sums+i, by, b, V1)
+	}
+}
 
 // after is the register after the block at r, which has room for two registers where it takes but one.
 func (f *Func) after(r Vec) Vec { return r + Vec(max(2, f.h())) }
@@ -60,6 +94,18 @@ func (f *Func) groups(count Reg, sizes []int, text func(size int)) {
 		f.jump(loop)
 		f.at(next)
 	}
+}
+
+// wholeBlocks makes of the length of a row, a register, its blocks, and brings its bytes into another.
+func (f *Func) wholeBlocks(length, bytes Reg) {
+	f.moveR(bytes, length)
+	f.shlR(bytes, Imm(3))
+	f.shrR(length, Imm(3))
+}
+
+// repeat is loop for a count that may be 0.
+func (f *Func) repeat(count Reg, text func()) {
+	f.groups(count, []int{1}, func(int) { text() })
 }
 
 // loop repeats text count times, count > 0 a register that falls to 0.
@@ -120,10 +166,10 @@ func (f *Func) blocks(slices []Reg, count Reg, body func(h Vec, tail bool, get g
 	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
 	f.at(loop)
 	f.branch(count, LT, Imm(8), tail)
-	f.halves(func(h Vec, off int) {
+	for h, off := range f.registers(1) {
 		get, put := f.whole(off)
 		body(h, false, get, put)
-	})
+	}
 	f.advance(64, slices...)
 	f.subR(count, Imm(8))
 	f.jump(loop)

@@ -6,24 +6,24 @@ package main
 // text is what a register of a block, with its weights in V0, adds to the sums of n levels; begin and next
 // come before and after the blocks of these levels, next within a block.
 func (f *Func) sumsOfLevels(to, count Reg, first Vec, kinds int, sizes []int, begin func(n int), next func(),
-	text func(n int, h Vec, off int, sum func(level, kind int) Vec)) {
+	text func(n, off int, sum func(level, kind int) Vec)) {
 	const vi, left = R2, R12
 	f.groups(count, sizes, func(n int) {
-		f.units(kinds*n, func(i int, h Vec, _ int) { f.clear(f.nth(first, i, h)) })
+		f.clearBlocks(first, kinds*n)
 		begin(n)
 		f.base("v", vi)
 		f.length("v", left)
 		f.shrR(left, Imm(3))
 		f.loop(left, func() {
-			f.halves(func(h Vec, off int) {
+			for h, off := range f.registers(1) {
 				f.load(V0, mem(off, vi))
-				text(n, h, off, func(level, kind int) Vec { return f.nth(first, kinds*level+kind, h) })
-			})
+				text(n, off, func(level, kind int) Vec { return f.block(first, kinds*level+kind) + h })
+			}
 			next()
 			f.advance(64, vi)
 		})
 		for i := range kinds * n {
-			f.sumTo(mem(8*i, to), f.nth(first, i, 0))
+			f.sumTo(mem(8*i, to), f.block(first, i))
 		}
 		f.advance(8*kinds*n, to)
 	})
@@ -43,7 +43,7 @@ func moments(f *Func) {
 		f.at(inside)
 		f.moveR(entry, e)
 		f.advance(64*n, e)
-	}, func() { f.addR(entry, eBlock) }, func(n int, h Vec, off int, sum func(level, kind int) Vec) {
+	}, func() { f.addR(entry, eBlock) }, func(n, off int, sum func(level, kind int) Vec) {
 		a, b := V1, V2
 		f.load(a, mem(off, entry))
 		for g := range n {
@@ -69,7 +69,7 @@ func colSums(f *Func) {
 	f.sumsOfLevels(c, levels, V4, 1, halved(pick(f, 8, 4)), func(n int) {
 		f.moveR(entry, e)
 		f.advance(64*n, e)
-	}, func() { f.addR(entry, eBlock) }, func(n int, h Vec, off int, sum func(level, kind int) Vec) {
+	}, func() { f.addR(entry, eBlock) }, func(n, off int, sum func(level, kind int) Vec) {
 		for g := range n {
 			f.addProduct(sum(g, 0), V0, mem(64*g+off, entry), V1)
 		}
@@ -97,7 +97,7 @@ func gram(f *Func) {
 		f.shlR(levelK, Imm(6))
 		f.addR(levelK, e)
 		f.zeroR(block) // from the first block to this one
-	}, func() { f.addR(block, eBlock) }, func(n int, h Vec, off int, sum func(level, kind int) Vec) {
+	}, func() { f.addR(block, eBlock) }, func(n, off int, sum func(level, kind int) Vec) {
 		f.mul(V0, V0, mem(off, levelJ, block.times(1)))
 		for g := range n {
 			f.addProduct(sum(g, 0), V0, mem(64*g+off, levelK, block.times(1)), V1)
@@ -110,70 +110,70 @@ func gram(f *Func) {
 	f.at(done)
 }
 
+// levelR is the address of the number of the level at hand, levelRowR has the bytes of a row of levels.
+const levelR, levelRowR = R0, R9
+
+// sumsOverLevels stores in to a sum over the m levels for each of the count levels of a slice, which lies at
+// v, a block at a time; others are the addresses of what else has a number for each. text adds to the sums of
+// a register, given those numbers of the slice and, in V3, that of the level at hand; begin and next come
+// before the first level and after each.
+func (f *Func) sumsOverLevels(to, v, count Reg, slice string, others []Reg, begin, next func(),
+	text func(sums, own Vec, off int)) {
+	const left = R1
+	f.wholeBlocks(count, levelRowR)
+	sums := f.after(V4)
+	f.repeat(count, func() {
+		for h, off := range f.registers(1) {
+			f.load(V4+h, mem(off, v))
+			f.clear(sums + h)
+		}
+		begin()
+		f.base(slice, levelR)
+		f.value("m", left)
+		f.loop(left, func() {
+			f.broadcast(V3, mem(0, levelR))
+			for h, off := range f.registers(1) {
+				text(sums+h, V4+h, off)
+			}
+			next()
+		})
+		f.storeBlocks(mem(0, to), sums, 1)
+		f.advance(64, append(others, v, to)...)
+	})
+}
+
 func hankel(f *Func) {
 	g, c, mu, ratio, w, count := f.base("g", R5), f.base("c", R7), f.base("mu", R3), f.base("ratio", R4),
 		f.base("w", R6), f.length("w", R2)
-	const rowBytes, to, by, sum, wj, left = R9, R8, R10, R11, R0, R1
-	f.moveR(rowBytes, count)
-	f.shlR(rowBytes, Imm(3)) // bytes of a row
-	f.shrR(count, Imm(3))
-	sums := f.after(V4)
-	f.groups(count, []int{1}, func(int) {
-		f.halves(func(h Vec, off int) {
-			f.load(4+h, mem(off, w))
-			f.clear(sums + h)
-		})
+	const to, by, sum = R8, R10, R11
+	f.sumsOverLevels(c, w, count, "w", []Reg{g, ratio, mu}, func() {
 		f.moveR(to, g)
 		f.moveR(by, ratio)
 		f.moveR(sum, mu)
-		f.base("w", wj)
-		f.value("m", left)
-		f.loop(left, func() {
-			f.broadcast(V3, mem(0, wj))
-			f.halves(func(h Vec, off int) {
-				f.load(V0, mem(off, sum))
-				f.mul(V0, V0, mem(off, by))
-				f.mul(V1, V3, 4+h)
-				f.mul(V0, V0, V1)
-				f.flush(V0, V1, V2)
-				f.store(mem(off, to), V0)
-				f.add(sums+h, sums+h, V0)
-			})
-			f.advance(8, wj, sum)
-			f.addR(by, rowBytes)
-			f.addR(to, rowBytes)
-		})
-		f.halves(func(h Vec, off int) { f.store(mem(off, c), sums+h) })
-		f.advance(64, g, ratio, mu, w, c)
+	}, func() {
+		f.advance(8, levelR, sum)
+		f.addR(by, levelRowR)
+		f.addR(to, levelRowR)
+	}, func(sums, wk Vec, off int) {
+		f.load(V0, mem(off, sum))
+		f.mul(V0, V0, mem(off, by))
+		f.mul(V1, V3, wk)
+		f.mul(V0, V0, V1)
+		f.flush(V0, V1, V2)
+		f.store(mem(off, to), V0)
+		f.add(sums, sums, V0)
 	})
 }
 
 func differences(f *Func) {
 	out, count, g, v := f.base("out", R7), f.length("out", R2), f.base("g", R5), f.base("v", R6)
-	const rowBytes, gj, vk, left = R9, R8, R0, R1
-	f.moveR(rowBytes, count)
-	f.shlR(rowBytes, Imm(3)) // bytes of a row
-	f.shrR(count, Imm(3))
-	sums := f.after(V4)
-	f.groups(count, []int{1}, func(int) {
-		f.halves(func(h Vec, off int) {
-			f.load(4+h, mem(off, v))
-			f.clear(sums + h)
-		})
-		f.moveR(gj, g)
-		f.base("v", vk)
-		f.value("m", left)
-		f.loop(left, func() {
-			f.broadcast(V3, mem(0, vk))
-			f.halves(func(h Vec, off int) {
-				f.sub(V0, 4+h, V3)
-				f.addProduct(sums+h, V0, mem(off, gj), V0)
-			})
-			f.advance(8, vk)
-			f.addR(gj, rowBytes)
-		})
-		f.halves(func(h Vec, off int) { f.store(mem(off, out), sums+h) })
-		f.advance(64, g, v, out)
+	const gj = R8
+	f.sumsOverLevels(out, v, count, "v", []Reg{g}, func() { f.moveR(gj, g) }, func() {
+		f.advance(8, levelR)
+		f.addR(gj, levelRowR)
+	}, func(sums, vj Vec, off int) {
+		f.sub(V0, vj, V3)
+		f.addProduct(sums, V0, mem(off, gj), V0)
 	})
 }
 

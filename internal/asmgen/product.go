@@ -5,10 +5,10 @@ package main
 // The first three texts are for one row of U and of samples, or for four at a time, so that V is read once
 // for them; narrow, two and two where registers are short. Each row has the bits of its own loop.
 
-// fourth returns the place off bytes after base of row i of up to five that lie step bytes apart,
-// triple three times that.
-func fourth(i, off int, base, step, triple Reg) Mem {
-	return mem(off, base, [][]Index{nil, {step.times(1)}, {step.times(2)}, {triple.times(1)},
+// fourth returns the place of row i of up to five that lie step bytes apart from base on, triple being three
+// times that.
+func fourth(i int, base, step, triple Reg) Mem {
+	return mem(0, base, [][]Index{nil, {step.times(1)}, {step.times(2)}, {triple.times(1)},
 		{step.times(4)}}[i]...)
 }
 
@@ -47,49 +47,43 @@ func combines(rows int) func(f *Func) {
 		f.rowBytes(rows, count, row, threeRows)
 		f.groups(count, pickRows(rows, halved(pick(f, 8, 4)),
 			pick(f, []int{4, 1}, []int{1})), func(n int) {
-			acc := func(r, b int, h Vec) Vec { return f.nth(pickRows(rows, V4, pick(f, V8, V6)), r*n+b, h) }
-			each := func(text func(r, b int, h Vec, off int)) {
-				for r := range rows {
-					f.units(n, func(b int, h Vec, off int) { text(r, b, h, 64*b+off) })
-				}
-			}
-			each(func(r, b int, h Vec, _ int) { f.clear(acc(r, b, h)) })
+			sums := func(r int) Vec { return f.block(pickRows(rows, V4, pick(f, V8, V6)), r*n) }
+			f.clearBlocks(sums(0), rows*n)
 			none := f.label("none")
 			f.moveR(vc, v)
 			f.moveR(uc, u)
 			f.moveR(left, k)
 			f.branch(k, EQ, Imm(0), none)
 			f.loop(left, func() {
-				samples := func(b int, h Vec, off int) Operand { return mem(off, vc) }
+				samples := Operand(mem(0, vc))
 				if rows == 4 {
-					each(func(r, b int, h Vec, off int) {
-						if r == 0 {
-							f.load(Vec(2+b)+h, mem(off, vc))
-						}
-					})
-					samples = func(b int, h Vec, _ int) Operand { return Vec(2+b) + h }
+					f.loadBlocks(V2, n, mem(0, vc))
+					samples = V2
 				}
-				each(func(r, b int, h Vec, off int) {
-					if b == 0 && h == 0 {
-						f.broadcast(V0, fourth(r, 0, uc, uRow, threeU))
-					}
-					f.addProduct(acc(r, b, h), V0, samples(b, h, off), V1)
-				})
+				for r := range rows {
+					f.broadcast(V0, fourth(r, uc, uRow, threeU))
+					f.addProducts(sums(r), n, V0, samples)
+				}
 				f.addR(vc, row)
 				f.advance(8, uc)
 			})
 			f.at(none)
-			each(func(r, b int, h Vec, off int) {
-				f.store(fourth(r, off, w, row, threeRows), acc(r, b, h))
-			})
+			for r := range rows {
+				f.storeBlocks(fourth(r, w, row, threeRows), sums(r), n)
+			}
 			f.advance(64*n, w, v)
 		})
 	}
 }
 
-// componentRows are the places of up to eight rows R9 bytes apart, from R6 and R7 = R6 + 4 R9 with R10 = 3
-// R9.
-func componentRows(g, off int) Mem { return fourth(g&3, off, []Reg{R6, R7}[g/4], R9, R10) }
+// componentRow is the place of one of up to eight rows R9 bytes apart, from R6 and R7 = R6 + 4 R9 with
+// R10 = 3 R9.
+func componentRow(g int) Mem { return fourth(g&3, []Reg{R6, R7}[g/4], R9, R10) }
+
+// componentSizes are how many components go together.
+func (f *Func) componentSizes(rows int) []int {
+	return pickRows(rows, halved(pick(f, 8, 4)), pick(f, []int{5, 4, 3, 2, 1}, []int{2, 1}))
+}
 
 func dots(rows int) func(f *Func) {
 	return func(f *Func) {
@@ -98,14 +92,10 @@ func dots(rows int) func(f *Func) {
 		const row, threeRows, gRow, threeG, ri, left = R9, R10, R11, R12, R8, R0
 		f.rowBytes(rows, count, row, threeRows)
 		f.componentBytes(rows, k, gRow, threeG)
-		f.groups(k, pickRows(rows, halved(pick(f, 8, 4)),
-			pick(f, []int{5, 4, 3, 2, 1}, []int{2, 1})), func(n int) {
+		f.groups(k, f.componentSizes(rows), func(n int) {
 			some := pickRows(rows, 1, pick(f, 4, 2)) // rows at a time
 			for first := 0; first < rows; first += some {
-				acc := func(r, g int, h Vec) Vec {
-					return f.nth(pickRows(rows, V4, pick(f, V8, V5)), r*n+g,
-						h)
-				}
+				sum := func(r, g int) Vec { return f.block(pickRows(rows, V4, pick(f, V8, V5)), r*n+g) }
 				each := func(text func(r, g int)) {
 					for g := range n {
 						for r := range some {
@@ -113,30 +103,30 @@ func dots(rows int) func(f *Func) {
 						}
 					}
 				}
-				each(func(r, g int) { f.halves(func(h Vec, _ int) { f.clear(acc(r, g, h)) }) })
+				each(func(r, g int) { f.clearBlocks(sum(r, g), 1) })
 				f.moveR(R6, v)
 				f.addressR(R7, mem(0, v, row.times(4)))
-				f.addressR(ri, fourth(first, 0, rAt, row, threeRows))
+				f.addressR(ri, fourth(first, rAt, row, threeRows))
 				f.moveR(left, count)
 				f.loop(left, func() {
-					f.halves(func(h Vec, off int) {
+					for h, off := range f.registers(1) {
 						for r := range some {
-							f.load(Vec(2+r), fourth(r, off, ri, row, threeRows))
+							f.load(Vec(2+r), fourth(r, ri, row, threeRows).plus(off))
 						}
 						each(func(r, g int) {
-							from := Operand(componentRows(g, off))
+							from := Operand(componentRow(g).plus(off))
 							if some > 1 {
 								if r == 0 {
 									f.load(V0, from)
 								}
 								from = V0
 							}
-							f.addProduct(acc(r, g, h), Vec(2+r), from, V1)
+							f.addProduct(sum(r, g)+h, Vec(2+r), from, V1)
 						})
-					})
+					}
 					f.advance(64, R6, R7, ri)
 				})
-				each(func(r, g int) { f.sumTo(fourth(first+r, 8*g, gAt, gRow, threeG), acc(r, g, 0)) })
+				each(func(r, g int) { f.sumTo(fourth(first+r, gAt, gRow, threeG).plus(8*g), sum(r, g)) })
 			}
 			f.advance(8*n, gAt)
 			for range n {
@@ -153,8 +143,7 @@ func accumulates(rows int, lower bool) func(f *Func) {
 		acc, u, rAt, count := f.base("acc", R4), f.base("u", R5), f.base("r", R3), f.length("r", R2)
 		const k, row, threeRows, uRow, threeU, ri, left, done = R1, R9, R10, R11, R12, R8, R0, R2
 		f.rowBytes(rows, count, row, threeRows)
-		sizes := pickRows(rows, halved(pick(f, 8, 4)),
-			pick(f, []int{5, 4, 3, 2, 1}, []int{2, 1}))
+		sizes := f.componentSizes(rows)
 		if lower {
 			f.value("rows", k)
 			f.moveR(uRow, row)
@@ -169,7 +158,7 @@ func accumulates(rows int, lower bool) func(f *Func) {
 			by := func(r, g int) Vec { return Vec(2 + rows + r*n + g) }
 			for r := range rows {
 				for g := range n {
-					f.broadcast(by(r, g), fourth(r, 8*g, u, uRow, threeU))
+					f.broadcast(by(r, g), fourth(r, u, uRow, threeU).plus(8*g))
 				}
 			}
 			f.moveR(R6, acc)
@@ -181,18 +170,18 @@ func accumulates(rows int, lower bool) func(f *Func) {
 				f.incR(left)
 			}
 			f.loop(left, func() {
-				f.halves(func(_ Vec, off int) {
+				for _, off := range f.registers(1) {
 					for r := range rows {
-						f.load(Vec(2+r), fourth(r, off, ri, row, threeRows))
+						f.load(Vec(2+r), fourth(r, ri, row, threeRows).plus(off))
 					}
 					for g := range n {
-						f.load(V0, componentRows(g, off))
+						f.load(V0, componentRow(g).plus(off))
 						for r := range rows {
 							f.addProduct(V0, Vec(2+r), by(r, g), V1)
 						}
-						f.store(componentRows(g, off), V0)
+						f.store(componentRow(g).plus(off), V0)
 					}
-				})
+				}
 				f.advance(64, R6, R7, ri)
 			})
 			f.advance(8*n, u)
@@ -217,30 +206,26 @@ func sweep(f *Func) {
 	f.addressR(threeRows, mem(0, row, row.times(2)))
 	f.shrR(count, Imm(5))
 	f.zeroR(first) // row of the block on the diagonal
-	x := func(r int, h Vec) Vec { return f.nth(V8, r, h) }
+	x := func(r int) Vec { return f.block(V8, r) }
 	some := func() { // left rows from at on, their factors from uc on
 		f.loop(left, func() {
-			f.halves(func(h Vec, off int) { f.load(V4+h, mem(off, at)) })
+			f.loadBlocks(V4, 1, mem(0, at))
 			for r := range 4 {
-				f.broadcast(V0, fourth(r, 0, uc, row, threeRows))
-				f.halves(func(h Vec, _ int) {
-					f.addProduct(V4+h, V0, x(r, h), V1)
-				})
+				f.broadcast(V0, fourth(r, uc, row, threeRows))
+				f.addProducts(V4, 1, V0, x(r))
 			}
-			f.halves(func(h Vec, off int) { f.store(mem(off, at), V4+h) })
+			f.storeBlocks(mem(0, at), V4, 1)
 			f.addR(at, row)
 			f.advance(8, uc)
 		})
 	}
-	f.groups(count, []int{1}, func(int) {
-		f.units(4, func(r int, h Vec, _ int) { f.clear(x(r, h)) })
+	f.repeat(count, func() {
+		f.clearBlocks(x(0), 4)
 		for c := range 4 {
-			f.halves(func(h Vec, off int) { f.load(V2+h, fourth(c, off, lines, row, threeRows)) })
+			f.loadBlocks(V2, 1, fourth(c, lines, row, threeRows))
 			for r := range 4 {
 				f.broadcast(V0, mem(8*(4*r+c), minus))
-				f.halves(func(h Vec, _ int) {
-					f.addProduct(x(r, h), V0, V2+h, V1)
-				})
+				f.addProducts(x(r), 1, V0, V2)
 			}
 		}
 		noneBefore, below, noneAfter := f.label("none"), f.label("below"), f.label("none")
@@ -265,10 +250,12 @@ func sweep(f *Func) {
 		f.addressR(at, mem(0, diagonal, begin.times(1)))
 		some()
 		f.at(noneAfter)
-		f.units(4, func(r int, h Vec, off int) {
-			f.negate(x(r, h), x(r, h))
-			f.store(fourth(r, off, lines, row, threeRows), x(r, h))
-		})
+		for r := range 4 {
+			for h, off := range f.registers(1) {
+				f.negate(x(r)+h, x(r)+h)
+				f.store(fourth(r, lines, row, threeRows).plus(off), x(r)+h)
+			}
+		}
 		f.addressR(diagonal, mem(64, diagonal, row.times(8)))
 		f.advance(64, lines)
 		f.advance(8, first)
@@ -283,20 +270,17 @@ func accumulateFrom(f *Func) {
 	f.stride(row)
 	f.shrR(blocks, Imm(3))
 	f.groups(blocks, pick(f, []int{8, 4, 1}, []int{4, 1}), func(n int) {
-		sum := func(b int, h Vec) Vec { return f.nth(V4, b, h) }
-		f.units(n, func(b int, h Vec, off int) { f.load(sum(b, h), mem(64*b+off, from)) })
+		f.loadBlocks(V4, n, mem(0, from))
 		f.base("at", at)
 		f.length("at", left)
-		f.groups(left, []int{1}, func(int) {
+		f.repeat(left, func() {
 			f.wordR(line, mem(0, at))
 			f.broadcast(V0, mem(0, w, line.times(8)))
 			f.mulR(line, row)
-			f.units(n, func(b int, h Vec, off int) {
-				f.addProduct(sum(b, h), V0, mem(64*b+off, r, line.times(1)), V1)
-			})
+			f.addProducts(V4, n, V0, mem(0, r, line.times(1)))
 			f.advance(4, at)
 		})
-		f.units(n, func(b int, h Vec, off int) { f.store(mem(64*b+off, to), sum(b, h)) })
+		f.storeBlocks(mem(0, to), V4, n)
 		f.advance(64*n, to, from, r)
 	})
 }
@@ -308,16 +292,16 @@ func unpack(f *Func) {
 	f.broadcast(V2, f.arg("c"))
 	f.stride(row)
 	f.zeroR(done)
-	f.groups(rows, []int{1}, func(int) {
+	f.repeat(rows, func() {
 		f.zeroR(at)
 		f.moveR(left, done)
 		f.shrR(left, Imm(3))
 		f.incR(left)
 		f.loop(left, func() {
-			f.halves(func(_ Vec, off int) {
+			for _, off := range f.registers(1) {
 				f.mul(V0, V2, mem(off, from, at.times(1)))
 				f.store(mem(off, to, at.times(1)), V0)
-			})
+			}
 			f.advance(64, at)
 		})
 		f.incR(done)

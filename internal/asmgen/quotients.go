@@ -60,20 +60,20 @@ func quotients(curve bool) func(f *Func) {
 		if curve {
 			f.load(one, f.c("one", 1))
 		}
-		f.halves(func(h Vec, _ int) { f.clear(total + h) })
+		f.clearBlocks(total, 1)
 		f.groups(count, halved(pick(f, 2, 1)), func(n int) {
-			acc := func(r, b int, h Vec) Vec { return f.nth(V6, r*n+b, h) }
 			products := func(sum bool) {
-				f.units(n, func(b int, h Vec, off int) { f.load(f.nth(V2, b, h), mem(64*b+off, vc)) })
+				f.loadBlocks(V2, n, mem(0, vc))
 				for r := range 4 {
-					f.broadcast(V0, fourth(r, 0, uc, uRow, threeU))
-					f.units(n, func(b int, h Vec, _ int) {
-						if !sum {
-							f.mul(acc(r, b, h), V0, f.nth(V2, b, h))
-							return
-						}
-						f.addProduct(acc(r, b, h), V0, f.nth(V2, b, h), V1)
-					})
+					f.broadcast(V0, fourth(r, uc, uRow, threeU))
+					to := f.block(V6, r*n)
+					if sum {
+						f.addProducts(to, n, V0, V2)
+						continue
+					}
+					for i := range f.registers(n) {
+						f.mul(to+i, V0, V2+i)
+					}
 				}
 				f.addR(vc, row)
 				f.advance(8, uc)
@@ -93,29 +93,36 @@ func quotients(curve bool) func(f *Func) {
 			f.shlR(stride, Imm(3))
 			f.addressR(threeStrides, mem(0, stride, stride.times(2)))
 			for b := range n {
-				f.units(4, func(r int, h Vec, off int) {
-					w, diff := acc(r, b, h), 2+h
-					f.load(V0, fourth(r, 64*b+off, x, stride, threeStrides))
-					if r == 0 {
-						f.sub(diff, w, V0)
-					} else {
-						f.sub(V1, w, V0)
-						f.add(diff, diff, V1)
+				for r := range 4 {
+					for h, off := range f.registers(1) {
+						w, diff := f.block(V6, r*n+b)+h, 2+h
+						store := func(to Reg, from Vec) {
+							f.store(fourth(r, to, row, threeRows).plus(64*b+off), from)
+						}
+						f.load(V0, fourth(r, x, stride, threeStrides).plus(64*b+off))
+						if r == 0 {
+							f.sub(diff, w, V0)
+						} else {
+							f.sub(V1, w, V0)
+							f.add(diff, diff, V1)
+						}
+						f.max(w, low, w)
+						if !curve {
+							f.div(w, V0, w)
+							store(to, w)
+							continue
+						}
+						f.div(w, one, w)
+						store(outputs[2], w)
+						f.mul(V0, V0, w)
+						store(to, V0)
+						f.mul(V0, V0, w)
+						store(outputs[1], V0)
 					}
-					f.max(w, low, w)
-					if !curve {
-						f.div(w, V0, w)
-						f.store(fourth(r, 64*b+off, to, row, threeRows), w)
-						return
-					}
-					f.div(w, one, w)
-					f.store(fourth(r, 64*b+off, outputs[2], row, threeRows), w)
-					f.mul(V0, V0, w)
-					f.store(fourth(r, 64*b+off, to, row, threeRows), V0)
-					f.mul(V0, V0, w)
-					f.store(fourth(r, 64*b+off, outputs[1], row, threeRows), V0)
-				})
-				f.halves(func(h Vec, _ int) { f.add(total+h, total+h, 2+h) })
+				}
+				for h := range f.registers(1) {
+					f.add(total+h, total+h, 2+h)
+				}
 			}
 			f.advance(64*n, append(outputs, v, x)...)
 		})
