@@ -16,7 +16,7 @@ func amd64(a Arch) *Arch {
 		opAddR: "ADDQ", opSubR: "SUBQ", opIncR: "INCQ", opDecR: "DECQ", opAndR: "ANDQ",
 		opShlR: "SHLQ", opShrR: "SHRQ", opMulR: "IMULQ", opNegR: "NEGQ",
 		opAdd: "VADDPD", opSub: "VSUBPD", opMul: "VMULPD", opDiv: "VDIVPD", opMax: "VMAXPD", opMin: "VMINPD",
-		opAddInt: "VPADDQ",
+		opAddInt: "VPADDQ", opShl: "VPSLLQ", opShr: "VPSRLQ",
 	} {
 		a.op[op] = mnemonic
 	}
@@ -63,14 +63,7 @@ func amd64Table(f *Func) Table {
 			}
 			f.x86(mnemonic, b, a, dst)
 		},
-		sqrt: func(dst, a Vec) { f.x86("VSQRTPD", a, dst) },
-		shift: func(left bool, dst, a Vec, n int) {
-			mnemonic := "VPSRLQ"
-			if left {
-				mnemonic = "VPSLLQ"
-			}
-			f.x86(mnemonic, Imm(n), a, dst)
-		},
+		sqrt:  func(dst, a Vec) { f.x86("VSQRTPD", a, dst) },
 		clear: func(r Vec) { f.xor(r, r, r) },
 		copy:  func(dst, a Vec) { f.x86("VMOVAPD", a, dst) },
 		load:  func(dst Vec, from Operand) { f.x86("VMOVUPD", from, dst) },

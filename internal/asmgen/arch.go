@@ -142,6 +142,8 @@ const (
 	opOr
 	opXor
 	opAddInt
+	opShl // by an Imm, as opShr
+	opShr
 	ops
 )
 
@@ -202,11 +204,10 @@ type Table struct {
 	compareR func(a Reg, b Operand)      // b: Reg, Imm or Arg
 	leave    func()                      // the last instructions; may be nil
 
-	// On vectors. An operand b is a Vec, Mem or Const.
+	// On vectors. An operand b is a Vec, Mem or Const, of shifts an Imm.
 	vecOp func(op Op, dst, a Vec, b Operand)
-	sqrt  func(dst, a Vec)                   // √a
-	shift func(left bool, dst, a Vec, n int) // the bits of a, n places on
-	clear func(r Vec)                        // r = +0
+	sqrt  func(dst, a Vec) // √a
+	clear func(r Vec)      // r = +0
 	copy  func(dst, a Vec)
 	load  func(dst Vec, from Operand) // from: Mem or Const
 	store func(m Mem, a Vec)
@@ -218,7 +219,8 @@ type Table struct {
 	firstOp    func(op Op, dst, a, b Vec)
 	// compare sets a mask where a compares so to b.
 	compare func(to Mask, a Vec, cmp Cmp, b Operand)
-	// choose fills dst with yes, a Vec, Mem or Const, where the mask holds and with no elsewhere.
+	// choose fills dst with yes, a Vec, Mem or Const, where the mask holds and with no elsewhere. One of them is
+	// dst, with mask registers no.
 	choose func(m Mask, dst Vec, yes Operand, no Vec)
 	// keep zeroes dst where the mask does not hold.
 	keep func(m Mask, dst Vec)

@@ -33,6 +33,7 @@ var neon = &Arch{
 		opShlR: "LSL", opShrR: "LSR", opMulR: "MUL", opNegR: "NEG",
 		opAdd: "FADD", opSub: "FSUB", opMul: "FMUL", opDiv: "FDIV", opMax: "FMAX", opMin: "FMIN",
 		opAnd: "VAND", opAndInt: "VAND", opOr: "VORR", opXor: "VEOR", opAddInt: "VADD",
+		opShl: "VSHL", opShr: "VUSHR",
 	},
 	jump:  "B",
 	jumps: [...]string{EQ: "BEQ", NE: "BNE", LT: "BLT", LE: "BLE", GT: "BGT", GE: "BGE"},
@@ -103,6 +104,10 @@ func neonTable(f *Func) Table {
 	}
 
 	table.vecOp = func(op Op, dst, a Vec, b Operand) {
+		if n, is := b.(Imm); is {
+			f.line("%s $%d, V%d.D2, V%d.D2", f.op[op], n, f.vec(a), f.vec(dst))
+			return
+		}
 		var in instruction
 		y, x, to := f.operand(&in, b), f.vec(a), f.vec(dst)
 		switch op {
@@ -120,35 +125,23 @@ func neonTable(f *Func) Table {
 		in.word("FSQRT", f.vec(dst), f.vec(a), -1)
 		f.emit(in)
 	}
-	table.shift = func(left bool, dst, a Vec, n int) {
-		mnemonic := "VUSHR"
-		if left {
-			mnemonic = "VSHL"
-		}
-		f.line("%s $%d, V%d.D2, V%d.D2", mnemonic, n, f.vec(a), f.vec(dst))
-	}
 	table.clear = func(r Vec) { f.xor(r, r, r) }
 	table.copy = func(dst, a Vec) { f.line("VMOV V%d.B16, V%d.B16", f.vec(a), f.vec(dst)) }
 	table.load = func(dst Vec, from Operand) { f.read("FMOVQ", from, f.float(dst)) }
 	table.store = func(m Mem, a Vec) { f.write("FMOVQ", f.float(a), m) }
 	table.broadcast = func(dst Vec, from Operand) {
 		var in instruction
-		field := false
-		switch from := from.(type) {
-		case Vec:
-			in.add("VDUP V%d.D[0], V%d.D2", f.vec(from), f.vec(dst))
-			f.emit(in)
-			return
-		case Mem:
-			field = from.Field != ""
-			if !field {
-				in.add("VLD1R %s, [V%d.D2]", f.address(&in, from, true), f.vec(dst))
-				f.emit(in)
-				return
-			}
+		r, inVector := from.(Vec)
+		m, inMemory := from.(Mem)
+		switch {
+		case inVector:
+			in.add("VDUP V%d.D[0], V%d.D2", f.vec(r), f.vec(dst))
+		case inMemory && m.Field == "":
+			in.add("VLD1R %s, [V%d.D2]", f.address(&in, m, true), f.vec(dst))
+		default:
+			in.shared = []string{fmt.Sprintf("MOVD %s, R19", f.arm64(&in, from))}
+			in.add("VDUP R19, V%d.D2", f.vec(dst))
 		}
-		in.shared = []string{fmt.Sprintf("MOVD %s, R19", f.arm64(&in, from))}
-		in.add("VDUP R19, V%d.D2", f.vec(dst))
 		f.emit(in)
 	}
 	table.loadFirst = func(dst Vec, m Mem) { f.read("FMOVD", m, f.float(dst)) }
@@ -175,13 +168,9 @@ func neonTable(f *Func) Table {
 		y, n, to, mask := f.operand(&in, yes), f.vec(no), f.vec(dst), f.vec(m.v)
 		if to == y {
 			in.add("VBIF V%d.B16, V%d.B16, V%d.B16", mask, n, to)
-			f.emit(in)
-			return
+		} else {
+			in.add("VBIT V%d.B16, V%d.B16, V%d.B16", mask, y, to)
 		}
-		if to != n {
-			in.add("VMOV V%d.B16, V%d.B16", n, to)
-		}
-		in.add("VBIT V%d.B16, V%d.B16, V%d.B16", mask, y, to)
 		f.emit(in)
 	}
 	table.reduceBy = func(op Op, block, _ Vec) {

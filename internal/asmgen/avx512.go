@@ -24,10 +24,7 @@ func avx512Table(f *Func) Table {
 	table.compare = func(to Mask, a Vec, cmp Cmp, b Operand) {
 		f.x86("VCMPPD", predicates[cmp], b, a, to.register())
 	}
-	table.choose = func(m Mask, dst Vec, yes Operand, no Vec) {
-		if dst != no {
-			f.copy(dst, no)
-		}
+	table.choose = func(m Mask, dst Vec, yes Operand, _ Vec) {
 		mnemonic := "VMOVUPD"
 		switch yes.(type) {
 		case Vec:

@@ -15,7 +15,7 @@
 // # A kernel
 //
 // A kernel that goes over samples one by one has no text here: it is compiled from its loop in Go
-// (compile.go), for all sets of instructions. This one has an entry in list.go and nothing else:
+// (compile.go), for all sets of instructions. This one has its name in list.go and nothing else:
 //
 //	func shift_g(to, x []float64, c float64) {
 //		x = x[:len(to)]
@@ -93,9 +93,9 @@
 //  1. The loop in Go, name_g, in the package: it says what the kernel computes.
 //  2. The exported function in the package, which slices its arguments to their lengths
 //     (assembly checks no bounds) and calls name.
-//  3. An entry in list.go: name, parameters, result and text.
+//  3. Its name in list.go.
 //  4. A text, unless the loop is one that compile.go takes, in the file here of the loop in Go: plan.go,
-//     product.go, quotients.go, bins.go; levels.go.
+//     product.go, quotients.go, bins.go; levels.go. [texts] says which it is.
 //  5. go run ./internal/asmgen
 //  6. A test in vector_test.go of the package: equal bits at every length, with poison
 //     around every slice.

@@ -2,7 +2,11 @@ package main
 
 // Exponential and logarithm, operation for operation those of internal/elem.
 
-import "github.com/quantmf/quantmf/internal/elem"
+import (
+	"fmt"
+
+	"github.com/quantmf/quantmf/internal/elem"
+)
 
 // eachWithTheOther has pairs of both parts of a table, so that one load brings them.
 func eachWithTheOther(hi, lo []uint64) (words []uint64) {
@@ -25,6 +29,19 @@ func (f *Func) expReady() {
 	}
 }
 
+// polynomial fills out with that of x with the coefficients, the lowest first, whose constants have the name
+// and numbers from first on.
+func (f *Func) polynomial(out, x Vec, name string, first int, coefficients ...float64) {
+	constant := func(i int) Const { return f.c(fmt.Sprint(name, first+i), coefficients[i]) }
+	highest := len(coefficients) - 1
+	from := Operand(constant(highest))
+	for i := highest - 1; i >= 0; i-- {
+		f.mul(out, x, from)
+		f.add(out, out, constant(i))
+		from = out
+	}
+}
+
 // exp fills out with e^x for -708 <= x <= 709.78, and with anything elsewhere. x
 // stays; a to e are scratch.
 //
@@ -39,14 +56,8 @@ func (f *Func) exp(out, x, a, b, c, d, e Vec) {
 	f.mul(out, b, f.c("ln2lo16", 4.650385693757748e-12))
 	f.sub(c, c, out) // c: r
 	f.mul(b, c, c)
-	f.mul(out, c, f.c("exp6", 0.001388912913898929))
-	f.add(out, out, f.c("exp5", 0.008333471951051991))
-	f.mul(out, c, out)
-	f.add(out, out, f.c("exp4", 0.041666666659647446))
-	f.mul(out, c, out)
-	f.add(out, out, f.c("exp3", 0.16666666664416968))
-	f.mul(out, c, out)
-	f.add(out, out, f.c("exp2", 0.5000000000000006))
+	f.polynomial(out, c, "exp", 2, 0.5000000000000006, 0.16666666664416968, 0.041666666659647446,
+		0.008333471951051991, 0.001388912913898929)
 	f.mul(out, b, out)
 	f.add(out, c, out)                 // p
 	f.powersLookUp(R11, a, b, c, d, e) // b, c: 2^(j/16)
@@ -96,16 +107,8 @@ func (f *Func) log(out, x, a, b, c, d, e Vec) {
 	f.add(c, b, f.c("two", 2))
 	f.div(c, b, c) // s
 	f.mul(d, c, c) // z
-	f.mul(out, d, f.c("log7", 0.1479906787553036))
-	f.add(out, out, f.c("log6", 0.15313755572933932))
-	for _, k := range []struct {
-		name string
-		v    float64
-	}{{"log5", 0.18183575173301295}, {"log4", 0.22222198378313246}, {"log3", 0.2857142874414318},
-		{"log2", 0.39999999999407476}, {"log1", 0.6666666666666735}} {
-		f.mul(out, d, out)
-		f.add(out, out, f.c(k.name, k.v))
-	}
+	f.polynomial(out, d, "log", 1, 0.6666666666666735, 0.39999999999407476, 0.2857142874414318,
+		0.22222198378313246, 0.18183575173301295, 0.15313755572933932, 0.1479906787553036)
 	f.mul(out, d, out)
 	f.mul(e, b, b)
 	f.mul(e, e, f.c("half", 0.5)) // hf

@@ -46,10 +46,10 @@ type instruction struct{ shared, own []string }
 // Label is a place to jump to.
 type Label string
 
-// newFunc starts kernel k.
+// newFunc writes kernel k, all but its end.
 func newFunc(file *File, k kernel, set *Arch) *Func {
-	f := &Func{Arch: set, file: file, name: k.name + set.Name, offset: map[string]int{}, types: k.structs(),
-		inGo: source.functions[k.name+"_g"]}
+	f := &Func{Arch: set, file: file, name: string(k) + set.Name, offset: map[string]int{}, types: k.structs(),
+		inGo: k.loop()}
 	size := k.layout(f.offset)
 	requires := ""
 	if set.Requires != "" {
@@ -58,6 +58,11 @@ func newFunc(file *File, k kernel, set *Arch) *Func {
 	f.Table = set.table(f)
 	f.head = fmt.Sprintf("\n// %s\n%sTEXT ·%s(SB), NOSPLIT, $0-%d\n", k.signature(set.Name), requires, f.name,
 		size)
+	text, is := texts[k]
+	if !is {
+		text = (*Func).compile
+	}
+	text(f)
 	return f
 }
 
@@ -284,10 +289,10 @@ func (f *Func) or(dst, a Vec, b Operand)     { f.vecOp(opOr, dst, a, b) }     //
 func (f *Func) xor(dst, a Vec, b Operand)    { f.vecOp(opXor, dst, a, b) }
 func (f *Func) addInt(dst, a Vec, b Operand) { f.vecOp(opAddInt, dst, a, b) } // a + b as integers
 // the bits of a, n to the left
-func (f *Func) shl(dst, a Vec, n int) { f.shift(true, dst, a, n) }
+func (f *Func) shl(dst, a Vec, n Imm) { f.vecOp(opShl, dst, a, n) }
 
 // the bits of a, n to the right
-func (f *Func) shr(dst, a Vec, n int) { f.shift(false, dst, a, n) }
+func (f *Func) shr(dst, a Vec, n Imm) { f.vecOp(opShr, dst, a, n) }
 
 // addProduct is sum = sum + a b, with two roundings; t is scratch.
 func (f *Func) addProduct(sum, a Vec, b Operand, t Vec) {

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// kernel is one entry: its name, which its loop in Go has with _g, and its text.
-type kernel struct {
-	name string
-	text func(f *Func)
-}
+// kernel is the name of one, which its loop in Go has with _g.
+type kernel string
+
+// loop is that in Go.
+func (k kernel) loop() *ast.FuncDecl { return source.functions[string(k)+"_g"] }
 
 // form is the type of the function, which is that of its loop in Go.
-func (k kernel) form() *ast.FuncType { return source.functions[k.name+"_g"].Type }
+func (k kernel) form() *ast.FuncType { return k.loop().Type }
 
 // params are the parameters with their types.
 func (k kernel) params() iter.Seq2[string, ast.Expr] { return names(k.form().Params) }
@@ -35,7 +35,7 @@ func names(fields *ast.FieldList) iter.Seq2[string, ast.Expr] {
 }
 
 // only has the sets of instructions of kernels that are not written for all.
-var only = map[string][]*Arch{"binMoments": {avx2}, "binWeights": {avx2}}
+var only = map[kernel][]*Arch{"binMoments": {avx2}, "binWeights": {avx2}}
 
 // of returns the set whose text is called where set is in use, and those after it are lesser ones of the same
 // processor; nil is the loop in Go.
@@ -50,86 +50,56 @@ func (k kernel) of(set *Arch, lesser []*Arch) *Arch {
 
 // in tells whether the kernel is written for a set.
 func (k kernel) in(set *Arch) bool {
-	sets, some := only[k.name]
+	sets, some := only[k]
 	return !some || slices.Contains(sets, set)
 }
 
 // kernels are those of internal/kernel.
 var kernels = []kernel{
-	{"build", (*Func).compile},
-	{"buildPower", (*Func).compile},
-	{"powersOf", (*Func).compile},
-	{"lift", (*Func).compile},
-	{"mappedKL", (*Func).compile},
-	{"tops", (*Func).compile},
-	{"rowSums", (*Func).compile},
-	{"rowRatios", (*Func).compile},
-	{"moments", moments},
-	{"gram", gram},
-	{"hankel", hankel},
-	{"differences", differences},
-	{"colSums", colSums},
-	{"average", (*Func).compile},
-	{"covariance", (*Func).compile},
-	{"covarianceOwn", (*Func).compile},
-	{"covariances", (*Func).compile},
-	{"combine", combines(1)},
-	{"dots", dots(1)},
-	{"sum", (*Func).compile},
-	{"accumulate", accumulates(1, false)},
-	{"combine4", combines(4)},
-	{"dots4", dots(4)},
-	{"accumulate4", accumulates(4, false)},
-	{"accumulateLower", accumulates(4, true)},
-	{"sweep", sweep},
-	{"accumulateFrom", accumulateFrom},
-	{"unpack", unpack},
-	{"combineAt", combineAt},
-	{"dotsAt", sumsAt(false)},
-	{"dotsSquaresAt", sumsAt(true)},
-	{"accumulateAt", accumulateAt},
-	{"quotient", (*Func).compile},
-	{"quotient4", quotients(false)},
-	{"curve4", quotients(true)},
-	{"logSum", (*Func).compile},
-	{"curve", (*Func).compile},
-	{"stretch", (*Func).compile},
-	{"stretchRow", (*Func).compile},
-	{"bounded", bounded},
-	{"descend", descend},
-	{"direction", (*Func).compile},
-	{"binMoments", binMoments},
-	{"binWeights", binWeights},
-	{"exp", (*Func).compile},
-	{"log", (*Func).compile},
-	{"logistic", (*Func).compile},
-	{"extent", (*Func).compile},
-	{"shift", (*Func).compile},
-	{"slopes", (*Func).compile},
-	{"spread", (*Func).compile},
-	{"deviation", (*Func).compile},
-	{"squares", (*Func).compile},
-	{"logisticBack", (*Func).compile},
-	{"logisticSlope", (*Func).compile},
-	{"scoreBack", (*Func).compile},
-	{"divide", (*Func).compile},
-	{"scale", (*Func).compile},
-	{"multiply", (*Func).compile},
-	{"multiplyLess", (*Func).compile},
-	{"rotate", (*Func).compile},
-	{"weigh", (*Func).compile},
-	{"ratio", (*Func).compile},
-	{"fisher", (*Func).compile},
-	{"ratioBack", (*Func).compile},
-	{"lossKL", (*Func).compile},
-	{"factor", factor},
-	{"solve", solve},
-	{"adamStep", (*Func).compile},
+	"build", "buildPower", "powersOf", "lift", "mappedKL", "tops", "rowSums", "rowRatios", "moments", "gram",
+	"hankel", "differences", "colSums", "average", "covariance", "covarianceOwn", "covariances", "combine",
+	"dots", "sum", "accumulate", "combine4", "dots4", "accumulate4", "accumulateLower", "sweep",
+	"accumulateFrom", "unpack", "combineAt", "dotsAt", "dotsSquaresAt", "accumulateAt", "quotient",
+	"quotient4", "curve4", "logSum", "curve", "stretch", "stretchRow", "bounded", "descend", "direction",
+	"binMoments", "binWeights", "exp", "log", "logistic", "extent", "shift", "slopes", "spread", "deviation",
+	"squares", "logisticBack", "logisticSlope", "scoreBack", "divide", "scale", "multiply", "multiplyLess",
+	"rotate", "weigh", "ratio", "fisher", "ratioBack", "lossKL", "factor", "solve", "adamStep",
+}
+
+// texts are those of kernels that are not compiled from their loops in Go.
+var texts = map[kernel]func(f *Func){
+	"moments":         moments,
+	"gram":            gram,
+	"hankel":          hankel,
+	"differences":     differences,
+	"colSums":         colSums,
+	"combine":         combines(1),
+	"dots":            dots(1),
+	"accumulate":      accumulates(1, false),
+	"combine4":        combines(4),
+	"dots4":           dots(4),
+	"accumulate4":     accumulates(4, false),
+	"accumulateLower": accumulates(4, true),
+	"sweep":           sweep,
+	"accumulateFrom":  accumulateFrom,
+	"unpack":          unpack,
+	"combineAt":       combineAt,
+	"dotsAt":          sumsAt(false),
+	"dotsSquaresAt":   sumsAt(true),
+	"accumulateAt":    accumulateAt,
+	"quotient4":       quotients(false),
+	"curve4":          quotients(true),
+	"bounded":         bounded,
+	"descend":         descend,
+	"binMoments":      binMoments,
+	"binWeights":      binWeights,
+	"factor":          factor,
+	"solve":           solve,
 }
 
 // signature is that of the function with the suffix.
 func (k kernel) signature(suffix string) string {
-	return "func " + k.name + suffix + strings.TrimPrefix(text(k.form()), "func")
+	return "func " + string(k) + suffix + strings.TrimPrefix(text(k.form()), "func")
 }
 
 // call is the statement that calls that function.
@@ -138,7 +108,7 @@ func (k kernel) call(suffix string) string {
 	for name := range k.params() {
 		names = append(names, name)
 	}
-	s := k.name + suffix + "(" + strings.Join(names, ", ") + ")"
+	s := string(k) + suffix + "(" + strings.Join(names, ", ") + ")"
 	if k.returns() {
 		s = "return " + s
 	}

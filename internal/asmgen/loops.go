@@ -86,14 +86,18 @@ func (f *Func) after(r Vec) Vec { return r + Vec(max(2, f.h())) }
 // the given sizes, largest first. The text moves on the pointers; count falls here.
 func (f *Func) groups(count Reg, sizes []int, text func(size int)) {
 	for _, size := range sizes {
-		loop, next := f.label("group"), f.label("next")
-		f.at(loop)
-		f.branch(count, LT, Imm(size), next)
-		text(size)
-		f.subR(count, Imm(size))
-		f.jump(loop)
-		f.at(next)
+		f.while(f.label("group"), f.label("next"), count, size, func() { text(size) })
 	}
+}
+
+// while writes text for n of count, as long as there are as many; then it goes on at next.
+func (f *Func) while(again, next Label, count Reg, n int, text func()) {
+	f.at(again)
+	f.branch(count, LT, Imm(n), next)
+	text()
+	f.subR(count, Imm(n))
+	f.jump(again)
+	f.at(next)
 }
 
 // wholeBlocks makes of the length of a row, a register, its blocks, and brings its bytes into another.
@@ -138,22 +142,15 @@ func (f *Func) each(slices []Reg, count Reg, own, limit int, body func(get get, 
 	n := f.Lanes
 	if own > 0 {
 		u := limit / own
-		many, few := f.label("many"), f.label("few")
-		f.at(many)
-		f.branch(count, LT, Imm(u*n), few)
-		f.weave(u, own, func(u int) { body(f.whole(8 * n * u)) })
-		f.advance(8*n*u, slices...)
-		f.subR(count, Imm(u*n))
-		f.jump(many)
-		f.at(few)
+		f.while(f.label("many"), f.label("few"), count, u*n, func() {
+			f.weave(u, own, func(u int) { body(f.whole(8 * n * u)) })
+			f.advance(8*n*u, slices...)
+		})
 	}
-	f.at(loop)
-	f.branch(count, LT, Imm(n), tail)
-	body(f.whole(0))
-	f.advance(8*n, slices...)
-	f.subR(count, Imm(n))
-	f.jump(loop)
-	f.at(tail)
+	f.while(loop, tail, count, n, func() {
+		body(f.whole(0))
+		f.advance(8*n, slices...)
+	})
 	f.branch(count, EQ, Imm(0), done)
 	f.eachTail(count, body)
 	f.at(done)
@@ -164,16 +161,13 @@ func (f *Func) each(slices []Reg, count Reg, own, limit int, body func(get get, 
 // more for the tail. Register 15 is not body's.
 func (f *Func) blocks(slices []Reg, count Reg, body func(h Vec, tail bool, get get, put put)) {
 	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
-	f.at(loop)
-	f.branch(count, LT, Imm(8), tail)
-	for h, off := range f.registers(1) {
-		get, put := f.whole(off)
-		body(h, false, get, put)
-	}
-	f.advance(64, slices...)
-	f.subR(count, Imm(8))
-	f.jump(loop)
-	f.at(tail)
+	f.while(loop, tail, count, 8, func() {
+		for h, off := range f.registers(1) {
+			get, put := f.whole(off)
+			body(h, false, get, put)
+		}
+		f.advance(64, slices...)
+	})
 	f.branch(count, EQ, Imm(0), done)
 	f.blockTail(count, done, body)
 	f.at(done)

@@ -89,9 +89,7 @@ func assembly(t Target) string {
 			if !k.in(set) {
 				continue
 			}
-			f := newFunc(file, k, set)
-			k.text(f)
-			f.end()
+			newFunc(file, k, set).end()
 		}
 	}
 	const includes = "#include \"go_asm.h\"\n" + // offsets of fields

@@ -79,9 +79,7 @@ func newModule() *module {
 			continue
 		}
 		file := &File{constants: map[string][]uint64{}}
-		f := newFunc(file, k, simd128)
-		k.text(f)
-		w.functions = append(w.functions, w.function(k, file, f.out.String()))
+		w.functions = append(w.functions, w.function(k, file, newFunc(file, k, simd128).out.String()))
 	}
 	return w
 }
@@ -117,7 +115,7 @@ func (w *module) function(k kernel, file *File, text string) wasmFunction {
 	}
 
 	// Arguments that are used, then locals.
-	out := wasmFunction{name: k.name}
+	out := wasmFunction{name: string(k)}
 	if k.returns() {
 		out.result = []byte{typeF64}
 	}
@@ -458,7 +456,8 @@ func (w *module) declarations() string {
 			args = append(args, p.give)
 			params = append(params, p.name+" "+p.goType)
 		}
-		call := k.name + simd128.Name + "(" + strings.Join(args, ", ") + ")"
+		name := string(k) + simd128.Name
+		call := name + "(" + strings.Join(args, ", ") + ")"
 		result := ""
 		if k.returns() {
 			call, result = "return "+call, "float64"
@@ -469,7 +468,7 @@ func (w *module) declarations() string {
 		}
 		fmt.Fprintf(&b, "\t}\n\t%s\n}\n", k.call("_g"))
 		fmt.Fprintf(&b, "\n//go:wasmimport quantmf %s\n//go:noescape\nfunc %s(%s) %s\n", f.name,
-			k.name+simd128.Name, strings.Join(params, ", "), result)
+			name, strings.Join(params, ", "), result)
 	}
 	b.WriteString("\n// The kernels have these offsets.\nvar (\n")
 	b.WriteString(strings.Join(slices.Sorted(maps.Keys(checked)), "\n") + "\n)\n")

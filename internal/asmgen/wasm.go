@@ -22,6 +22,7 @@ var simd128 = &Arch{
 		opAdd: "f64x2.add", opSub: "f64x2.sub", opMul: "f64x2.mul", opDiv: "f64x2.div", opMax: "f64x2.pmax",
 		opMin: "f64x2.pmin",
 		opAnd: "v128.and", opAndInt: "v128.and", opOr: "v128.or", opXor: "v128.xor", opAddInt: "i64x2.add",
+		opShl: "i64x2.shl", opShr: "i64x2.shr_u",
 	},
 	jump: "br",
 	jumps: [...]string{EQ: ifWasm("eq"), NE: ifWasm("ne"), LT: ifWasm("lt_s"), LE: ifWasm("le_s"),
@@ -79,13 +80,6 @@ func simd128Table(f *Func) Table {
 		set(dst, "%s; %s; %s", x, y, f.op[op])
 	}
 	table.sqrt = func(dst, a Vec) { set(dst, "%s; f64x2.sqrt", f.wasm(a)) }
-	table.shift = func(left bool, dst, a Vec, n int) {
-		op := "i64x2.shr_u"
-		if left {
-			op = "i64x2.shl"
-		}
-		set(dst, "%s; i32.const %d; %s", f.wasm(a), n, op)
-	}
 	table.clear = func(r Vec) { set(r, "v128.const 0 0") }
 	table.copy = func(dst, a Vec) { f.load(dst, a) }
 	table.load = func(dst Vec, from Operand) { set(dst, "%s", f.wasm(from)) }
