@@ -3,7 +3,7 @@ package main
 // The table of a set of instructions, and the operands that its operations take.
 
 // Reg is a general register: an address, a count or an offset. A table gives each a
-// register of its processor. R0 is scratch of the loops in loops.go, R2 holds the count
+// register of its processor. R0 is scratch of the loops in loops.go, [countR] holds the count
 // of a loop whose tail they write; the others are the kernel's own.
 type Reg int
 
@@ -22,6 +22,9 @@ const (
 	R11
 	R12
 )
+
+// countR has how many numbers are left for a loop with a tail, or are there in a block.
+const countR = R2
 
 // Vec is a vector register, of as many numbers as the set has lanes.
 type Vec int
@@ -232,8 +235,8 @@ type Table struct {
 	// leaves their sums in that register in their order. As many registers from t on are scratch. It may be
 	// nil: texts reduce one block at a time.
 	reduceEach func(blocks, t Vec)
-	// exponent is the e and mantissa the m of |a| = m 2^e with 1 <= m < 2. Both may be nil: texts take the
-	// bits apart.
+	// exponent is the e and mantissa the m of |a| = m 2^e with 1 <= m < 2. mantissa may be nil: texts take the
+	// bits apart, and exponent is for normal numbers a > 0 then.
 	exponent func(dst, a Vec)
 	mantissa func(dst, a Vec)
 
@@ -245,20 +248,20 @@ type Table struct {
 	powersLookUp func(at Reg, k, hi, lo, t, u Vec)
 
 	// What is left after the whole registers or blocks of a loop; see loops.go.
-	eachTail  func(n Reg, body func(get get, put put))
-	blockTail func(n Reg, done Label, body func(h Vec, tail bool, get get, put put))
+	eachTail  func(body func(get get, put put))
+	blockTail func(done Label, body func(h Vec, tail bool, get get, put put))
 	// hold zeroes, in a tail, the lanes of r that are not there. It is for sums and
 	// maxima of what is not 0 where its arguments are.
 	hold func(r Vec)
 
-	// The lanes below the count n < 8 of a block, and lane n itself; see levels.go. below makes the mask of n
-	// ready for the others, which work on register h of a block.
-	below     func(n Reg)
-	loadBelow func(n Reg, dst Vec, m Mem, h Vec) // the lanes of m below n, and 0 in the others
+	// The lanes below the n < 8 in countR of a block, and lane n itself; see levels.go. below makes the mask of
+	// n ready for the others, which work on register h of a block.
+	below     func()
+	loadBelow func(h, dst Vec, m Mem) // the lanes of m below n, and 0 in the others
 	// addBelow is dst + a in the lanes below n, dst in the others; a and t are scratch.
 	addBelow func(h, dst, a, t Vec)
 	// divideBelow is dst / m in the lanes below n, and 0 in the others; t and u are scratch.
-	divideBelow func(n Reg, h, dst Vec, m Mem, t, u Vec)
+	divideBelow func(h, dst Vec, m Mem, t, u Vec)
 	mulBelow    func(h, dst, a Vec, m Mem) // a m in the lanes below n, and 0 in the others
 	addAt       func(h, dst, a, t, u Vec)  // dst + a in lane n, dst in the others; t and u are scratch
 }

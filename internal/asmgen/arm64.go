@@ -74,10 +74,8 @@ func neonTable(f *Func) Table {
 			in.add("ADD %s, %s, %s", f.indexed(m.Index), from, r)
 			from = r
 		}
-		if m.Off < 0 {
-			in.add("SUB $%d, %s, %s", -m.Off, from, r)
-		} else if m.Off > 0 || m.Index.Scale == 0 {
-			in.add("ADD $%d, %s, %s", m.Off, from, r)
+		if m.Off != 0 || m.Index.Scale == 0 {
+			in.plus(r, from, "", m.Off)
 		}
 		f.emit(in)
 		f.written(r)
@@ -235,20 +233,20 @@ var numbered = []string{"R0", "R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R
 
 func twoLanes(f *Func) (table Table) {
 	maskless(f, &table)
-	table.eachTail = func(_ Reg, body func(get get, put put)) { body(f.firstMoves(0)) }
+	table.eachTail = func(body func(get get, put put)) { body(f.firstMoves(0)) }
 	table.blockTail = f.pairTail
 	table.divideBelow = f.divideWhatIsThere
 	return table
 }
 
 // pairTail takes what is left of a block by two, and the last number alone.
-func (f *Func) pairTail(n Reg, done Label, body func(h Vec, tail bool, get get, put put)) {
+func (f *Func) pairTail(done Label, body func(h Vec, tail bool, get get, put put)) {
 	for h, off := range f.registers(1) {
 		one := f.label("one")
-		f.branch(n, LT, Imm(2), one)
+		f.branch(countR, LT, Imm(2), one)
 		get, put := f.whole(off)
 		body(h, false, get, put)
-		f.subR(n, Imm(2))
+		f.subR(countR, Imm(2))
 		f.jumpIf(EQ, done)
 		f.jump(one + "next")
 		f.at(one)
@@ -260,10 +258,10 @@ func (f *Func) pairTail(n Reg, done Label, body func(h Vec, tail bool, get get, 
 }
 
 // divideWhatIsThere reads no number that is not there.
-func (f *Func) divideWhatIsThere(n Reg, h, dst Vec, m Mem, t, u Vec) {
+func (f *Func) divideWhatIsThere(h, dst Vec, m Mem, t, u Vec) {
 	one, done := f.label("one"), f.label("have")
 	f.clear(t)
-	f.branch(n, LT, Imm(2*h+1), done)
+	f.branch(countR, LT, Imm(2*h+1), done)
 	f.jumpIf(EQ, one)
 	f.load(t, m)
 	f.jump(done)
@@ -406,6 +404,15 @@ func offset(field string, off int) string {
 	return fmt.Sprintf("%s+%d", field, off)
 }
 
+// plus adds the line of to = base + the offset.
+func (in *instruction) plus(to, base, field string, off int) {
+	if off < 0 {
+		in.add("SUB $%d, %s, %s", -off, base, to)
+	} else {
+		in.add("ADD $%s, %s, %s", offset(field, off), base, to)
+	}
+}
+
 // sum brings a sum, of an index or an offset, into a register for addresses and returns
 // that.
 func (f *Func) sum(in *instruction, k addressSum) string {
@@ -417,13 +424,10 @@ func (f *Func) sum(in *instruction, k addressSum) string {
 	r := addresses[i]
 	f.written(r) // sums of what it held
 	f.sums.held[i] = k
-	switch {
-	case k.index.Scale != 0:
+	if k.index.Scale != 0 {
 		in.add("ADD %s, %s, %s", f.indexed(k.index), k.base, r)
-	case k.off < 0:
-		in.add("SUB $%d, %s, %s", -k.off, k.base, r)
-	default:
-		in.add("ADD $%s, %s, %s", offset(k.field, k.off), k.base, r)
+	} else {
+		in.plus(r, k.base, k.field, k.off)
 	}
 	return r
 }

@@ -33,6 +33,15 @@ func (f *Func) samples(sizes []int, ahead func(at Reg), text func(n int)) {
 	})
 }
 
+// near asks for n blocks of a row of v.
+func (f *Func) near(v Reg, n int) func(row Reg) {
+	return func(row Reg) {
+		for b := range n {
+			f.prefetchNear(mem(64*b, v, row.times(1)))
+		}
+	}
+}
+
 // stride brings the bytes of a row into a register.
 func (f *Func) stride(row Reg) {
 	f.value("stride", row)
@@ -66,11 +75,7 @@ func combineAt(f *Func) {
 	f.groups(blocks, []int{2, 1}, func(n int) {
 		f.loadBlocks(first, n, mem(0, u))
 		f.moveR(to, w)
-		f.samples(pick(f, []int{8, 1}, []int{4, 1}, []int{1}), func(at Reg) {
-			for b := range n {
-				f.prefetchNear(mem(64*b, v, at.times(1)))
-			}
-		}, func(m int) {
+		f.samples(pick(f, []int{8, 1}, []int{4, 1}, []int{1}), f.near(v, n), func(m int) {
 			f.products(acc, first, n, m, v)
 			if m > 1 {
 				f.reduceEach(acc, V2)
@@ -150,11 +155,7 @@ func accumulateAt(f *Func) {
 	f.groups(blocks, []int{2, 1}, func(n int) {
 		f.loadBlocks(V8, n, mem(0, u))
 		f.base("r", r)
-		f.samples([]int{4, 1}, func(at Reg) {
-			for b := range n {
-				f.prefetchNear(mem(64*b, acc, at.times(1)))
-			}
-		}, func(m int) {
+		f.samples([]int{4, 1}, f.near(acc, n), func(m int) {
 			for i := range m {
 				j := f.sample(i)
 				f.broadcast(V0, mem(8*i, r))

@@ -57,16 +57,16 @@ func avx2Table(f *Func) Table {
 		f.emit(in)
 	}
 
-	table.eachTail = func(n Reg, body func(get get, put put)) {
+	table.eachTail = func(body func(get get, put put)) {
 		f.tableR(R0, "window", window)
-		f.negR(n)
-		f.load(V15, mem(64, R0, n.times(8)))
+		f.negR(countR)
+		f.load(V15, mem(64, R0, countR.times(8)))
 		body(f.maskMoves(0))
 	}
-	table.blockTail = func(n Reg, done Label, body func(h Vec, tail bool, get get, put put)) {
+	table.blockTail = func(_ Label, body func(h Vec, tail bool, get get, put put)) {
 		f.tableR(R0, "window", window)
-		f.negR(n)
-		f.addressR(R0, mem(64, R0, n.times(8)))
+		f.negR(countR)
+		f.addressR(R0, mem(64, R0, countR.times(8)))
 		for h, off := range f.registers(1) {
 			f.load(V15, mem(off, R0))
 			get, put := f.maskMoves(off)
@@ -74,7 +74,7 @@ func avx2Table(f *Func) Table {
 		}
 	}
 	table.hold = func(r Vec) { f.and(r, r, V15) }
-	table.divideBelow = func(n Reg, h, dst Vec, m Mem, t, u Vec) {
+	table.divideBelow = func(h, dst Vec, m Mem, t, u Vec) {
 		f.load(u, f.onesOf(R0, h))
 		f.x86("VMASKMOVPD", m, u, t)
 		f.div(dst, dst, t)

@@ -73,25 +73,25 @@ func avx512Table(f *Func) Table {
 		f.x86("VPERMI2PD", Vec(31), Vec(30), lo)
 	}
 
-	table.eachTail = func(n Reg, body func(get get, put put)) { body(f.maskedMoves(n)) }
-	table.blockTail = func(n Reg, done Label, body func(h Vec, tail bool, get get, put put)) {
-		get, put := f.maskedMoves(n)
+	table.eachTail = func(body func(get get, put put)) { body(f.maskedMoves()) }
+	table.blockTail = func(_ Label, body func(h Vec, tail bool, get get, put put)) {
+		get, put := f.maskedMoves()
 		body(0, true, get, put)
 	}
 	table.hold = func(r Vec) { f.keep(Mask{k: 7}, r) }
 
-	// K1 has the lanes below n, K2 lane n.
+	// Of the n in countR, K1 has the lanes below n, K2 lane n.
 	below, there := Mask{k: 1}, Mask{k: 2}
-	table.below = func(n Reg) {
-		f.oneAt(n)
+	table.below = func() {
+		f.oneAt()
 		f.x86("KMOVB", R0, there.register())
 		f.x86("DECL", R0)
 		f.x86("KMOVB", R0, below.register())
 	}
-	table.loadBelow = func(n Reg, dst Vec, m Mem, h Vec) { f.x86("VMOVUPD.Z", m, below.register(), dst) }
+	table.loadBelow = func(_, dst Vec, m Mem) { f.x86("VMOVUPD.Z", m, below.register(), dst) }
 	table.addBelow = func(h, dst, a, _ Vec) { f.where(below, opAdd, dst, a) }
-	table.divideBelow = func(n Reg, h, dst Vec, m Mem, t, u Vec) {
-		f.loadBelow(n, t, m, h)
+	table.divideBelow = func(h, dst Vec, m Mem, t, u Vec) {
+		f.loadBelow(h, t, m)
 		f.x86("VDIVPD.Z", t, dst, below.register(), dst)
 	}
 	table.mulBelow = func(h, dst, a Vec, m Mem) { f.x86("VMULPD.Z", m, a, below.register(), dst) }
@@ -105,16 +105,16 @@ func (m Mask) register() named { return named(fmt.Sprint("K", m.k)) }
 // prefetchNear asks for m to come into the first cache.
 func (f *Func) prefetchNear(m Mem) { f.x86("PREFETCHT0", m) }
 
-// oneAt leaves 1<<n in R0; n is R2, as shifts want it.
-func (f *Func) oneAt(n Reg) {
+// oneAt leaves 1<<n in R0, n being in countR, as shifts want it.
+func (f *Func) oneAt() {
 	f.x86("MOVL", Imm(1), R0)
-	f.x86("SHLL", n, R0)
+	f.x86("SHLL", countR, R0)
 }
 
-// maskedMoves are get and put for the lanes below n, for which it sets K7.
-func (f *Func) maskedMoves(n Reg) (get, put) {
+// maskedMoves are get and put for the lanes below the count, for which it sets K7.
+func (f *Func) maskedMoves() (get, put) {
 	there := Mask{k: 7}.register()
-	f.oneAt(n)
+	f.oneAt()
 	f.x86("DECL", R0)
 	f.x86("KMOVB", R0, there)
 	return func(to Vec, at Reg) { f.x86("VMOVUPD.Z", mem(0, at), there, to) },

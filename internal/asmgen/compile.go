@@ -131,9 +131,9 @@ func (c *compiler) arguments(params *ast.FieldList) {
 		}
 	}
 	if _, is := c.f.offset[text(c.loop.X)+"_len"]; is {
-		c.f.length(text(c.loop.X), R2)
+		c.f.length(text(c.loop.X), countR)
 	} else {
-		c.f.value(text(c.loop.X), R2)
+		c.f.value(text(c.loop.X), countR)
 	}
 	ast.Inspect(c.loop, func(n ast.Node) bool {
 		s, is := n.(*ast.AssignStmt)
@@ -254,17 +254,13 @@ func (c *compiler) numbers(long bool) {
 		return
 	}
 	if len(c.sums) == 0 {
-		limit := int(own) * instances
-		if instances == 1 {
-			own = 0
-		}
-		f.each(c.over, R2, int(own), limit, func(get get, put put) { c.body(get, put) })
+		f.each(c.over, int(own), instances, c.body)
 		return
 	}
 	if long {
 		c.manyBlocks(int(own), min(instances, int(c.room/own)))
 	}
-	f.blocks(c.over, R2, func(h Vec, tail bool, get get, put put) {
+	f.blocks(c.over, func(h Vec, tail bool, get get, put put) {
 		c.part.h, c.part.tail = h, tail
 		c.body(get, put)
 	})
@@ -298,7 +294,7 @@ func (c *compiler) manyBlocks(own, instances int) {
 	}
 	c.part.tail = false
 	all := max(instances, h)
-	f.groups(R2, []int{all * f.Lanes}, func(n int) {
+	f.groups(countR, []int{all * f.Lanes}, func(n int) {
 		for first := 0; first < all; first += instances {
 			f.weave(instances, own, func(u int) {
 				c.part.h = Vec((first + u) % h)

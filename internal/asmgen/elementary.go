@@ -80,7 +80,7 @@ func (f *Func) expAll(out, x, a, b, c, d, e Vec) {
 // log fills out with the logarithm of x > 0; x stays, a to e are scratch.
 func (f *Func) log(out, x, a, b, c, d, e Vec) {
 	// x = 2^a b with b from √½ on.
-	if f.exponent != nil {
+	if f.mantissa != nil {
 		f.exponent(a, x)
 		f.mantissa(b, x)
 		f.compare(f.mask(c), b, atLeast, f.c("sqrt2", 1.4142135623730951))
@@ -90,9 +90,7 @@ func (f *Func) log(out, x, a, b, c, d, e Vec) {
 		f.compare(f.mask(c), x, less, f.c("smallest", 0x1p-1022))
 		f.mul(b, x, f.c("lift", 0x1p54))
 		f.choose(f.mask(c), b, b, x)
-		f.shr(a, b, 52)
-		f.or(a, a, f.c("two52", 0x1p52))
-		f.sub(a, a, f.c("bias", 0x1p52+1023))
+		f.exponent(a, b)
 		f.and(c, c, f.c("fiftyfour", 54))
 		f.sub(a, a, c)
 		f.andInt(b, b, f.w("mantissa", 1<<52-1))

@@ -20,15 +20,20 @@ var single = []uint64{0, 0, 0, 0, 0, 0, 0, 0, math.MaxUint64, 0, 0, 0, 0, 0, 0, 
 func maskless(f *Func, table *Table) {
 	table.keep = func(m Mask, dst Vec) { f.and(dst, dst, m.v) }
 	table.powers = eachWithTheOther
-	table.below = func(n Reg) {
-		f.negR(n)
-		f.tableR(R0, "window", window)
-		f.addressR(R0, mem(64, R0, n.times(8)))
-		f.tableR(R11, "single", single)
-		f.addressR(R11, mem(64, R11, n.times(8)))
-		f.negR(n)
+	table.exponent = func(dst, a Vec) { // of a normal number
+		f.shr(dst, a, 52)
+		f.or(dst, dst, f.c("two52", 0x1p52))
+		f.sub(dst, dst, f.c("bias", 0x1p52+1023))
 	}
-	table.loadBelow = func(_ Reg, dst Vec, m Mem, h Vec) {
+	table.below = func() {
+		f.negR(countR)
+		f.tableR(R0, "window", window)
+		f.addressR(R0, mem(64, R0, countR.times(8)))
+		f.tableR(R11, "single", single)
+		f.addressR(R11, mem(64, R11, countR.times(8)))
+		f.negR(countR)
+	}
+	table.loadBelow = func(h, dst Vec, m Mem) {
 		f.load(dst, m)
 		f.and(dst, dst, f.onesOf(R0, h))
 	}
@@ -54,7 +59,7 @@ func (f *Func) onesOf(r Reg, h Vec) Mem { return mem(8*f.Lanes*int(h), r) }
 func factor(f *Func) {
 	w, d, k, floor, l, stride := f.base("w", R5), f.base("d", R1), f.length("d", R3), f.base("floor", R6),
 		f.base("l", R7), f.value("stride", R9)
-	const n, rowK, at, blocks = R2, R4, R8, R10
+	const n, rowK, at, blocks = countR, R4, R8, R10
 	f.load(V0, f.c("one", 1))
 	f.storeFirst(mem(0, d), V0)
 	next, done := f.label("next"), f.label("done")
@@ -80,9 +85,9 @@ func factor(f *Func) {
 	f.moveR(n, k)
 	f.andR(n, Imm(7))
 	f.jumpIf(EQ, whole)
-	f.below(n)
+	f.below()
 	for h, off := range f.registers(1) {
-		f.loadBelow(n, V0, mem(off, at), h)
+		f.loadBelow(h, V0, mem(off, at))
 		f.add(8+h, 8+h, V0)
 	}
 	f.at(whole)
@@ -136,7 +141,7 @@ func factor(f *Func) {
 func solve(f *Func) {
 	w, d, k, r, stride := f.base("w", R5), f.base("d", R6), f.length("d", R3), f.base("r", R1),
 		f.value("stride", R9)
-	const n, rowK, at, blocks = R2, R4, R8, R10
+	const n, rowK, at, blocks = countR, R4, R8, R10
 	f.shlR(stride, Imm(3))
 	next, forward := f.label("next"), f.label("forward")
 	f.moveR(rowK, k)
@@ -159,7 +164,7 @@ func solve(f *Func) {
 	f.moveR(n, k)
 	f.andR(n, Imm(7))
 	f.jumpIf(EQ, next)
-	f.below(n)
+	f.below()
 	for h, off := range f.registers(1) {
 		f.mul(V0, V4, mem(off, rowK, at.times(1)))
 		f.load(V1, mem(off, r, at.times(1)))
@@ -177,15 +182,15 @@ func solve(f *Func) {
 	f.zeroR(blocks)
 	block, done := f.label("block"), f.label("done")
 	f.at(block)
-	f.moveR(n, f.arg("d_len"))
+	f.length("d", n)
 	f.subR(n, blocks)
 	f.jumpIf(LE, done)
 	full, divided := f.label("full"), f.label("divided")
 	f.branch(n, GE, Imm(8), full)
-	f.below(n)
+	f.below()
 	for h, off := range f.registers(1) {
 		f.load(b+h, mem(off, r, blocks.times(8)))
-		f.divideBelow(n, h, b+h, mem(off, d, blocks.times(8)), V0, V1)
+		f.divideBelow(h, b+h, mem(off, d, blocks.times(8)), V0, V1)
 	}
 	f.jump(divided)
 	f.at(full)
@@ -211,7 +216,7 @@ func solve(f *Func) {
 	f.addR(at, Imm(8))
 	f.jump(before)
 	f.at(own)
-	f.below(n)
+	f.below()
 	for h, off := range f.registers(1) {
 		f.mulBelow(h, V0, b+h, mem(off, rowK, blocks.times(8)))
 		f.add(8+h, 8+h, V0)

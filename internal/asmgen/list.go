@@ -37,17 +37,6 @@ func names(fields *ast.FieldList) iter.Seq2[string, ast.Expr] {
 // only has the sets of instructions of kernels that are not written for all.
 var only = map[kernel][]*Arch{"binMoments": {avx2}, "binWeights": {avx2}}
 
-// of returns the set whose text is called where set is in use, and those after it are lesser ones of the same
-// processor; nil is the loop in Go.
-func (k kernel) of(set *Arch, lesser []*Arch) *Arch {
-	for _, s := range append([]*Arch{set}, lesser...) {
-		if k.in(s) {
-			return s
-		}
-	}
-	return nil
-}
-
 // in tells whether the kernel is written for a set.
 func (k kernel) in(set *Arch) bool {
 	sets, some := only[k]

@@ -57,8 +57,8 @@ func (c *compiler) blocks(own, instances int) {
 	for h > 1 && instances&(instances-1) > 0 {
 		instances--
 	}
-	f.shrR(R2, Imm(3))
-	f.groups(R2, slices.Compact([]int{max(1, instances/h), 1}), func(n int) {
+	f.shrR(countR, Imm(3))
+	f.groups(countR, slices.Compact([]int{max(1, instances/h), 1}), func(n int) {
 		side := min(instances, n*h)
 		for c.walk.first = 0; c.walk.first < n*h; c.walk.first += side {
 			c.begin()

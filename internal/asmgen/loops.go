@@ -134,41 +134,40 @@ func (f *Func) whole(off int) (get, put) {
 		func(at Reg, from Vec) { f.store(mem(off, at), from) }
 }
 
-// each writes a loop over the numbers of slices whose addresses are in slices, as many as count, R2,
-// says: body is written for whole registers, and once more for the tail. It uses the registers below own:
-// as many instances as there is room for below limit are woven, none where own is 0.
-func (f *Func) each(slices []Reg, count Reg, own, limit int, body func(get get, put put)) {
+// each writes a loop over the numbers of slices whose addresses are in slices, as many as countR says: body
+// is written for whole registers, and once more for the tail. It uses the registers below own; instances of
+// it are woven if there are to be more than one.
+func (f *Func) each(slices []Reg, own, instances int, body func(get get, put put)) {
 	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
 	n := f.Lanes
-	if own > 0 {
-		u := limit / own
-		f.while(f.label("many"), f.label("few"), count, u*n, func() {
-			f.weave(u, own, func(u int) { body(f.whole(8 * n * u)) })
-			f.advance(8*n*u, slices...)
+	if instances > 1 {
+		f.while(f.label("many"), f.label("few"), countR, instances*n, func() {
+			f.weave(instances, own, func(u int) { body(f.whole(8 * n * u)) })
+			f.advance(8*n*instances, slices...)
 		})
 	}
-	f.while(loop, tail, count, n, func() {
+	f.while(loop, tail, countR, n, func() {
 		body(f.whole(0))
 		f.advance(8*n, slices...)
 	})
-	f.branch(count, EQ, Imm(0), done)
-	f.eachTail(count, body)
+	f.branch(countR, EQ, Imm(0), done)
+	f.eachTail(body)
 	f.at(done)
 }
 
 // blocks writes a loop over the numbers of slices, as each does, but block by block, as
 // sums in eight lanes ask for: body is written for each register h of a block, and once
 // more for the tail. Register 15 is not body's.
-func (f *Func) blocks(slices []Reg, count Reg, body func(h Vec, tail bool, get get, put put)) {
+func (f *Func) blocks(slices []Reg, body func(h Vec, tail bool, get get, put put)) {
 	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
-	f.while(loop, tail, count, 8, func() {
+	f.while(loop, tail, countR, 8, func() {
 		for h, off := range f.registers(1) {
 			get, put := f.whole(off)
 			body(h, false, get, put)
 		}
 		f.advance(64, slices...)
 	})
-	f.branch(count, EQ, Imm(0), done)
-	f.blockTail(count, done, body)
+	f.branch(countR, EQ, Imm(0), done)
+	f.blockTail(done, body)
 	f.at(done)
 }

@@ -8,6 +8,7 @@ import (
 	"go/format"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -62,8 +63,8 @@ func branches(t Target) string {
 	for _, k := range kernels {
 		fmt.Fprintf(&b, "\n%s {\n\tswitch level {\n", k.signature(""))
 		for i, set := range t.Sets {
-			if best := k.of(set, t.Sets[i+1:]); best != nil {
-				fmt.Fprintf(&b, "\tcase %s:\n\t\t%s\n", set.Name, k.call(best.Name))
+			if down := slices.IndexFunc(t.Sets[i:], k.in); down >= 0 { // its text, or that of a lesser set
+				fmt.Fprintf(&b, "\tcase %s:\n\t\t%s\n", set.Name, k.call(t.Sets[i+down].Name))
 			}
 		}
 		if !k.returns() {

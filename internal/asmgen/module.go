@@ -119,9 +119,23 @@ func (w *module) function(k kernel, file *File, text string) wasmFunction {
 	if k.returns() {
 		out.result = []byte{typeF64}
 	}
-	var locals []string
-	used := func(what, name string) bool { return slices.Contains(all, what+" "+name) }
-	param := func(w word) {
+	var locals, used []string
+	for _, s := range all {
+		what, name, _ := strings.Cut(s, " ")
+		switch {
+		case what == "constant":
+			used = append(used, s)
+		case what == "table":
+			used = append(used, "tables")
+		case strings.HasPrefix(what, "local."):
+			used = append(used, name)
+		}
+	}
+	tables := word{"tables", "unsafe.Pointer(&tables)", "unsafe.Pointer"}
+	for _, w := range append([]word{tables}, k.words()...) {
+		if !slices.Contains(used, w.name) {
+			continue
+		}
 		kind := byte(typeI32)
 		if w.goType == "float64" {
 			kind = typeF64
@@ -129,21 +143,7 @@ func (w *module) function(k kernel, file *File, text string) wasmFunction {
 		out.params, out.types = append(out.params, w), append(out.types, kind)
 		locals = append(locals, w.name)
 	}
-	if slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, "table ") }) {
-		param(word{"tables", "unsafe.Pointer(&tables)", "unsafe.Pointer"})
-	}
-	for _, word := range k.words() {
-		if used("local.get", word.name) {
-			param(word)
-		}
-	}
-	for _, s := range all {
-		what, name, _ := strings.Cut(s, " ")
-		if what == "constant" {
-			name = s
-		} else if !strings.HasPrefix(what, "local.") {
-			continue
-		}
+	for _, name := range used {
 		if !slices.Contains(locals, name) {
 			locals = append(locals, name)
 		}

@@ -21,13 +21,7 @@ func (f *Func) roughLog(a, b, c, d, e, g Vec) {
 	f.add(c, b, one)
 	f.sub(b, b, one)
 	f.div(b, b, c) // s
-	if f.exponent != nil {
-		f.exponent(a, a)
-	} else {
-		f.shr(a, a, 52)
-		f.or(a, a, f.c("two52", 0x1p52))
-		f.sub(a, a, f.c("bias", 0x1p52+1023))
-	}
+	f.exponent(a, a)
 	f.mul(c, b, b) // s²
 	f.mul(d, c, coefficient(5))
 	f.mul(e, c, coefficient(3))

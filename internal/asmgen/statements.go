@@ -33,12 +33,7 @@ func (c *compiler) statement(s ast.Stmt) {
 		}
 		var values []Vec
 		for i := range s.Rhs {
-			r := c.register(c.value(assigned(s, i)))
-			if !c.regs.owned[r] { // a variable that will be read again
-				to := c.regs.take()
-				c.f.copy(to, r)
-				r = to
-			}
+			r := c.own(c.register(c.value(assigned(s, i))))
 			c.regs.waiting[r]++
 			values = append(values, r)
 		}
@@ -55,6 +50,16 @@ func assigned(s *ast.AssignStmt, i int) ast.Expr {
 		return s.Rhs[i]
 	}
 	return &ast.BinaryExpr{X: s.Lhs[i], Op: s.Tok - token.ADD_ASSIGN + token.ADD, Y: s.Rhs[i]}
+}
+
+// own returns a register with the number of another that nothing else will read: that one, or a copy of a
+// variable that will be read again.
+func (c *compiler) own(r Vec) Vec {
+	to := c.regs.to(r)
+	if to != r {
+		c.f.copy(to, r)
+	}
+	return to
 }
 
 // renew gives a new value to a variable that stays in its register.
@@ -101,13 +106,8 @@ func (c *compiler) add(sum Vec, s *ast.AssignStmt) {
 	}
 	r := c.register(c.value(e))
 	if c.part.tail {
-		to := c.regs.to(r)
-		if to != r {
-			c.f.copy(to, r)
-			c.regs.free(r)
-		}
-		c.f.hold(to)
-		r = to
+		r = c.own(r)
+		c.f.hold(r)
 	}
 	c.joins[sum-c.part.h] = op
 	c.f.vecOp(op, sum, sum, r)

@@ -200,15 +200,15 @@ func (c *compiler) call(name string, args []ast.Expr) Operand {
 	case "math.Sqrt":
 		return c.unary(c.f.sqrt, args[0])
 	case "elem.Exp":
-		return c.function(c.f.expAll, c.register(c.value(args[0])))
+		return c.function(c.f.expAll, args[0])
 	case "elem.Log":
 		log := c.f.logAll
 		if bound, is := args[0].(*ast.CallExpr); is && text(bound.Fun) == "max" {
 			log = c.f.logAbove
 		}
-		return c.function(log, c.register(c.value(args[0])))
+		return c.function(log, args[0])
 	case "expNear":
-		return c.function(c.f.exp, c.register(c.value(args[0])))
+		return c.function(c.f.exp, args[0])
 	case "elem.RoughLog2":
 		a := c.register(c.value(args[0]))
 		var r [5]Vec
@@ -221,7 +221,7 @@ func (c *compiler) call(name string, args []ast.Expr) Operand {
 		}
 		return a
 	case "elem.Logistic":
-		e := c.function(c.f.expAll, c.unary(c.f.negate, args[0]))
+		e := c.function(c.f.expAll, &ast.UnaryExpr{X: args[0]})
 		one := c.register(c.constant("one", 1))
 		e = c.binary(opAdd, e, one)
 		return c.binary(opDiv, one, e)
@@ -238,8 +238,9 @@ func (c *compiler) bound(e ast.Expr) bool {
 	return c.all.places[text(e)] != nil
 }
 
-// function writes one that has scratch.
-func (c *compiler) function(g func(out, x, a, b, c, d, e Vec), x Vec) Vec {
+// function writes one of a number, which has scratch.
+func (c *compiler) function(g func(out, x, a, b, c, d, e Vec), of ast.Expr) Vec {
+	x := c.register(c.value(of))
 	var r [6]Vec
 	for i := range r {
 		r[i] = c.regs.take()
