@@ -96,9 +96,18 @@ func (f *Func) compile() {
 func (c *compiler) arguments(params *ast.FieldList) {
 	free := []Reg{R5, R4, R3, R1, R6, R7, R8, R9}
 	visited := c.reads()
+	var levels ast.Expr // how many a plan has
 	ast.Inspect(c.loop, func(n ast.Node) bool {
-		if x, is := n.(*ast.IndexExpr); is && c.strided(x) {
-			c.walk.rows = x.Index.(*ast.BinaryExpr).X.(*ast.BinaryExpr).Y
+		switch n := n.(type) {
+		case *ast.IndexExpr:
+			if c.strided(n) {
+				c.walk.rows = n.Index.(*ast.BinaryExpr).X.(*ast.BinaryExpr).Y
+			}
+		case *ast.AssignStmt:
+			if isLevelsOf(n.Rhs[0]) {
+				args := n.Rhs[0].(*ast.CallExpr).Args
+				c.walk.plan, c.walk.row, levels = text(args[0]), text(n.Lhs[0]), args[2]
+			}
 		}
 		return true
 	})
@@ -135,19 +144,13 @@ func (c *compiler) arguments(params *ast.FieldList) {
 	} else {
 		c.f.value(text(c.loop.X), countR)
 	}
-	ast.Inspect(c.loop, func(n ast.Node) bool {
-		s, is := n.(*ast.AssignStmt)
-		if is && isLevelsOf(s.Rhs[0]) {
-			call := s.Rhs[0].(*ast.CallExpr)
-			c.walk.plan, c.walk.row = text(call.Args[0]), text(s.Lhs[0])
-			c.f.moveR(planBlockR, c.count(call.Args[2]))
-			c.f.shlR(planBlockR, Imm(6))
-			if c.f.masked { // which takes four blocks at a time
-				c.f.addressR(threeBlocksR, mem(0, planBlockR, planBlockR.times(2)))
-			}
+	if levels != nil {
+		c.f.moveR(planBlockR, c.count(levels))
+		c.f.shlR(planBlockR, Imm(6))
+		if c.f.masked { // which takes four blocks at a time
+			c.f.addressR(threeBlocksR, mem(0, planBlockR, planBlockR.times(2)))
 		}
-		return c.walk.plan == ""
-	})
+	}
 }
 
 // long tells of a chain of operations that is worth to be woven.

@@ -349,11 +349,8 @@ func sleb(b []byte, v int64) []byte {
 
 // bytes is the module.
 func (w *module) bytes() []byte {
-	section := func(out []byte, id byte, content []byte) []byte {
-		return append(uleb(append(out, id), len(content)), content...)
-	}
-	name := func(out []byte, s string) []byte { return append(uleb(out, len(s)), s...) }
-	types, signatures := []byte{}, []string{}
+	sized := func(out []byte, content string) []byte { return append(uleb(out, len(content)), content...) }
+	var signatures []string
 	all := append(slices.Clip(w.functions),
 		wasmFunction{name: version, result: []byte{typeI32},
 			code: append(sleb([]byte{0, 0x41}, int64(w.version())), 0x0b)})
@@ -364,18 +361,24 @@ func (w *module) bytes() []byte {
 		s = append(s, f.result...)
 		at := slices.Index(signatures, string(s))
 		if at < 0 {
-			at, signatures, types = len(signatures), append(signatures, string(s)), append(types, s...)
+			at, signatures = len(signatures), append(signatures, string(s))
 		}
 		functions = uleb(functions, at)
-		exports = uleb(append(name(exports, f.name), 0), i)
-		code = append(uleb(code, len(f.code)), f.code...)
+		exports = uleb(append(sized(exports, f.name), 0), i)
+		code = sized(code, string(f.code))
 	}
 	out := []byte("\x00asm\x01\x00\x00\x00")
-	out = section(out, 1, append(uleb(nil, len(signatures)), types...))
-	out = section(out, 2, append(name(name([]byte{1}, "env"), "memory"), 2, 0, 1))
-	out = section(out, 3, functions)
-	out = section(out, 7, exports)
-	return section(out, 10, code)
+	for _, section := range []struct {
+		id      byte
+		content []byte
+	}{
+		{1, append(uleb(nil, len(signatures)), strings.Join(signatures, "")...)},
+		{2, append(sized(sized([]byte{1}, "env"), "memory"), 2, 0, 1)},
+		{3, functions}, {7, exports}, {10, code},
+	} {
+		out = sized(append(out, section.id), string(section.content))
+	}
+	return out
 }
 
 // version is the name of the function that returns what [module.version] does.

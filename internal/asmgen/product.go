@@ -38,38 +38,53 @@ func (f *Func) componentBytes(rows int, k, row, triple Reg) {
 	f.addressR(triple, mem(0, row, row.times(2)))
 }
 
+// Registers of a product of rows: where V and U have the component at hand, the bytes of a row of samples and
+// of one of components, and three times these.
+const vcR, ucR, samplesR, threeSamplesR, componentsR, threeComponentsR = R6, R7, R9, R0, R10, R11
+
+// component adds the products with the component at hand to n blocks of each row, from register sums on, row
+// after row; of four rows it can fill them, too. Then the next one is at hand. V0, V1 and, with four rows, n
+// blocks from V2 on are scratch.
+func (f *Func) component(rows, n int, sums Vec, fill bool) {
+	samples := Operand(mem(0, vcR))
+	if rows == 4 {
+		f.loadBlocks(V2, n, mem(0, vcR))
+		samples = V2
+	}
+	for r := range rows {
+		f.broadcast(V0, fourth(r, ucR, componentsR, threeComponentsR))
+		to := f.block(sums, r*n)
+		if !fill {
+			f.addProducts(to, n, V0, samples)
+			continue
+		}
+		for i := range f.registers(n) {
+			f.mul(to+i, V0, V2+i)
+		}
+	}
+	f.addR(vcR, samplesR)
+	f.advance(8, ucR)
+}
+
 func combines(rows int) func(f *Func) {
 	return func(f *Func) {
 		w, count, u, k, v := f.base("w", R5), f.length("w", R2), f.base("u", R3), f.length("u", R1),
 			f.base("v", R4)
-		const uRow, threeU, row, threeRows, vc, uc, left = R10, R11, R9, R0, R6, R7, R8
-		f.componentBytes(rows, k, uRow, threeU)
-		f.rowBytes(rows, count, row, threeRows)
+		const left = R8
+		f.componentBytes(rows, k, componentsR, threeComponentsR)
+		f.rowBytes(rows, count, samplesR, threeSamplesR)
 		f.groups(count, pickRows(rows, halved(pick(f, 8, 4)),
 			pick(f, []int{4, 1}, []int{1})), func(n int) {
-			sums := func(r int) Vec { return f.block(pickRows(rows, V4, pick(f, V8, V6)), r*n) }
-			f.clearBlocks(sums(0), rows*n)
-			none := f.label("none")
-			f.moveR(vc, v)
-			f.moveR(uc, u)
+			sums, none := pickRows(rows, V4, pick(f, V8, V6)), f.label("none")
+			f.clearBlocks(sums, rows*n)
+			f.moveR(vcR, v)
+			f.moveR(ucR, u)
 			f.moveR(left, k)
 			f.branch(k, EQ, Imm(0), none)
-			f.loop(left, func() {
-				samples := Operand(mem(0, vc))
-				if rows == 4 {
-					f.loadBlocks(V2, n, mem(0, vc))
-					samples = V2
-				}
-				for r := range rows {
-					f.broadcast(V0, fourth(r, uc, uRow, threeU))
-					f.addProducts(sums(r), n, V0, samples)
-				}
-				f.addR(vc, row)
-				f.advance(8, uc)
-			})
+			f.loop(left, func() { f.component(rows, n, sums, false) })
 			f.at(none)
 			for r := range rows {
-				f.storeBlocks(fourth(r, w, row, threeRows), sums(r), n)
+				f.storeBlocks(fourth(r, w, samplesR, threeSamplesR), f.block(sums, r*n), n)
 			}
 			f.advance(64*n, w, v)
 		})

@@ -42,13 +42,13 @@ func (f *Func) roughLog(a, b, c, d, e, g Vec) {
 func quotients(curve bool) func(f *Func) {
 	return func(f *Func) {
 		to, count, v, x := f.base("r", R5), f.length("r", R2), f.base("v", R4), f.base("x", R12)
-		const q, w, row, uRow, threeU, threeRows, vc, uc, left = R1, R3, R9, R10, R11, R0, R6, R7, R8
+		const q, w, left = R1, R3, R8
 		outputs := []Reg{to}
 		if curve {
 			outputs = []Reg{to, f.base("q", q), f.base("w", w)}
 		}
-		f.rowBytes(4, count, row, threeRows)
-		f.componentBytes(4, f.length("u", left), uRow, threeU)
+		f.rowBytes(4, count, samplesR, threeSamplesR)
+		f.componentBytes(4, f.length("u", left), componentsR, threeComponentsR)
 		low, total, one := pick(f, Vec(22), 14, 22), pick(f, Vec(23), 4, 23), pick(f, Vec(21), 15, 27)
 		f.broadcast(low, f.arg("low"))
 		if curve {
@@ -56,42 +56,25 @@ func quotients(curve bool) func(f *Func) {
 		}
 		f.clearBlocks(total, 1)
 		f.groups(count, halved(pick(f, 2, 1)), func(n int) {
-			products := func(sum bool) {
-				f.loadBlocks(V2, n, mem(0, vc))
-				for r := range 4 {
-					f.broadcast(V0, fourth(r, uc, uRow, threeU))
-					to := f.block(V6, r*n)
-					if sum {
-						f.addProducts(to, n, V0, V2)
-						continue
-					}
-					for i := range f.registers(n) {
-						f.mul(to+i, V0, V2+i)
-					}
-				}
-				f.addR(vc, row)
-				f.advance(8, uc)
-			}
-			f.moveR(vc, v)
-			f.base("u", uc)
+			f.moveR(vcR, v)
+			f.base("u", ucR)
 			f.length("u", left)
 			f.shrR(left, Imm(2))
-			products(false)
+			f.component(4, n, V6, true)
 			whole := f.label("whole")
 			f.decR(left)
 			f.jumpIf(EQ, whole)
-			f.loop(left, func() { products(true) })
+			f.loop(left, func() { f.component(4, n, V6, false) })
 			f.at(whole)
-			stride := f.value("stride", vc)
-			const threeStrides = uc
-			f.shlR(stride, Imm(3))
+			const stride, threeStrides = vcR, ucR
+			f.stride(stride)
 			f.addressR(threeStrides, mem(0, stride, stride.times(2)))
 			for b := range n {
 				for r := range 4 {
 					for h, off := range f.registers(1) {
 						w, diff := f.block(V6, r*n+b)+h, 2+h
 						store := func(to Reg, from Vec) {
-							f.store(fourth(r, to, row, threeRows).plus(64*b+off), from)
+							f.store(fourth(r, to, samplesR, threeSamplesR).plus(64*b+off), from)
 						}
 						f.load(V0, fourth(r, x, stride, threeStrides).plus(64*b+off))
 						if r == 0 {
