@@ -247,9 +247,10 @@ type Table struct {
 	powersReady  func(at Reg) // may be nil
 	powersLookUp func(at Reg, k, hi, lo, t, u Vec)
 
-	// What is left after the whole registers or blocks of a loop; see loops.go.
-	eachTail  func(body func(get get, put put))
-	blockTail func(done Label, body func(h Vec, tail bool, get get, put put))
+	// What is left after the whole registers or blocks of a loop, for which the code goes on at done; see
+	// loops.go. blockTail is nil where a block is one register.
+	eachTail  func(body func(part))
+	blockTail func(done Label, body func(part))
 	// hold zeroes, in a tail, the lanes of r that are not there. It is for sums and
 	// maxima of what is not 0 where its arguments are.
 	hold func(r Vec)

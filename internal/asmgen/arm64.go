@@ -233,25 +233,23 @@ var numbered = []string{"R0", "R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R
 
 func twoLanes(f *Func) (table Table) {
 	maskless(f, &table)
-	table.eachTail = func(body func(get get, put put)) { body(f.firstMoves(0)) }
+	table.eachTail = func(body func(part)) { body(f.firstPart(0)) }
 	table.blockTail = f.pairTail
 	table.divideBelow = f.divideWhatIsThere
 	return table
 }
 
 // pairTail takes what is left of a block by two, and the last number alone.
-func (f *Func) pairTail(done Label, body func(h Vec, tail bool, get get, put put)) {
-	for h, off := range f.registers(1) {
+func (f *Func) pairTail(done Label, body func(part)) {
+	for h := range f.h() {
 		one := f.label("one")
 		f.branch(countR, LT, Imm(2), one)
-		get, put := f.whole(off)
-		body(h, false, get, put)
+		body(f.whole(h))
 		f.subR(countR, Imm(2))
 		f.jumpIf(EQ, done)
 		f.jump(one + "next")
 		f.at(one)
-		get, put = f.firstMoves(off)
-		body(h, true, get, put)
+		body(f.firstPart(h))
 		f.jump(done)
 		f.at(one + "next")
 	}
@@ -273,10 +271,15 @@ func (f *Func) divideWhatIsThere(h, dst Vec, m Mem, t, u Vec) {
 	f.and(dst, dst, u)
 }
 
-// firstMoves are get and put of the low lane.
-func (f *Func) firstMoves(off int) (get, put) {
-	return func(to Vec, at Reg) { f.loadFirst(to, mem(off, at)) },
-		func(at Reg, from Vec) { f.storeFirst(mem(off, at), from) }
+// firstPart is register h of a block, of which the low lane is there.
+func (f *Func) firstPart(h int) part {
+	off := 8 * f.Lanes * h
+	return part{
+		get:  func(to Vec, at Reg) { f.loadFirst(to, mem(off, at)) },
+		put:  func(at Reg, from Vec) { f.storeFirst(mem(off, at), from) },
+		h:    Vec(h),
+		tail: true,
+	}
 }
 
 // text is the operand of an argument.

@@ -57,20 +57,19 @@ func avx2Table(f *Func) Table {
 		f.emit(in)
 	}
 
-	table.eachTail = func(body func(get get, put put)) {
+	table.eachTail = func(body func(part)) {
 		f.tableR(R0, "window", window)
 		f.negR(countR)
 		f.load(V15, mem(64, R0, countR.times(8)))
-		body(f.maskMoves(0))
+		body(f.maskedPart(0))
 	}
-	table.blockTail = func(_ Label, body func(h Vec, tail bool, get get, put put)) {
+	table.blockTail = func(_ Label, body func(part)) {
 		f.tableR(R0, "window", window)
 		f.negR(countR)
 		f.addressR(R0, mem(64, R0, countR.times(8)))
 		for h, off := range f.registers(1) {
 			f.load(V15, mem(off, R0))
-			get, put := f.maskMoves(off)
-			body(h, true, get, put)
+			body(f.maskedPart(h))
 		}
 	}
 	table.hold = func(r Vec) { f.and(r, r, V15) }
@@ -83,8 +82,13 @@ func avx2Table(f *Func) Table {
 	return table
 }
 
-// maskMoves are get and put for the lanes that register 15 names.
-func (f *Func) maskMoves(off int) (get, put) {
-	return func(to Vec, at Reg) { f.x86("VMASKMOVPD", mem(off, at), V15, to) },
-		func(at Reg, from Vec) { f.x86("VMASKMOVPD", from, V15, mem(off, at)) }
+// maskedPart is register h of a block, of whose lanes those are there that register 15 names.
+func (f *Func) maskedPart(h Vec) part {
+	off := 8 * f.Lanes * int(h)
+	return part{
+		get:  func(to Vec, at Reg) { f.x86("VMASKMOVPD", mem(off, at), V15, to) },
+		put:  func(at Reg, from Vec) { f.x86("VMASKMOVPD", from, V15, mem(off, at)) },
+		h:    h,
+		tail: true,
+	}
 }

@@ -73,10 +73,16 @@ func avx512Table(f *Func) Table {
 		f.x86("VPERMI2PD", Vec(31), Vec(30), lo)
 	}
 
-	table.eachTail = func(body func(get get, put put)) { body(f.maskedMoves()) }
-	table.blockTail = func(_ Label, body func(h Vec, tail bool, get get, put put)) {
-		get, put := f.maskedMoves()
-		body(0, true, get, put)
+	table.eachTail = func(body func(part)) {
+		there := Mask{k: 7}.register()
+		f.oneAt()
+		f.x86("DECL", R0)
+		f.x86("KMOVB", R0, there)
+		body(part{
+			get:  func(to Vec, at Reg) { f.x86("VMOVUPD.Z", mem(0, at), there, to) },
+			put:  func(at Reg, from Vec) { f.x86("VMOVUPD", from, there, mem(0, at)) },
+			tail: true,
+		})
 	}
 	table.hold = func(r Vec) { f.keep(Mask{k: 7}, r) }
 
@@ -109,14 +115,4 @@ func (f *Func) prefetchNear(m Mem) { f.x86("PREFETCHT0", m) }
 func (f *Func) oneAt() {
 	f.x86("MOVL", Imm(1), R0)
 	f.x86("SHLL", countR, R0)
-}
-
-// maskedMoves are get and put for the lanes below the count, for which it sets K7.
-func (f *Func) maskedMoves() (get, put) {
-	there := Mask{k: 7}.register()
-	f.oneAt()
-	f.x86("DECL", R0)
-	f.x86("KMOVB", R0, there)
-	return func(to Vec, at Reg) { f.x86("VMOVUPD.Z", mem(0, at), there, to) },
-		func(at Reg, from Vec) { f.x86("VMOVUPD", from, there, mem(0, at)) }
 }

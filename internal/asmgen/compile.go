@@ -53,14 +53,6 @@ type compiler struct {
 	walk walk
 }
 
-// part is which numbers are at hand.
-type part struct {
-	get  get
-	put  put
-	h    Vec  // of a block
-	tail bool // of what is left after whole blocks
-}
-
 // compile is the text of such a kernel.
 func (f *Func) compile() {
 	loop := f.inGo
@@ -256,17 +248,15 @@ func (c *compiler) numbers(long bool) {
 		c.blocks(int(own), instances)
 		return
 	}
-	if len(c.sums) == 0 {
-		f.each(c.over, int(own), instances, c.body)
-		return
+	some := 1
+	if len(c.sums) > 0 {
+		some = f.h()
+		if long {
+			c.manyBlocks(int(own), min(instances, int(c.room/own)))
+		}
+		instances = 1
 	}
-	if long {
-		c.manyBlocks(int(own), min(instances, int(c.room/own)))
-	}
-	f.blocks(c.over, func(h Vec, tail bool, get get, put put) {
-		c.part.h, c.part.tail = h, tail
-		c.body(get, put)
-	})
+	f.each(c.over, some, int(own), instances, c.body)
 }
 
 // try returns how many registers the body uses.
@@ -295,14 +285,10 @@ func (c *compiler) manyBlocks(own, instances int) {
 	if instances == 1 {
 		return
 	}
-	c.part.tail = false
 	all := max(instances, h)
 	f.groups(countR, []int{all * f.Lanes}, func(n int) {
 		for first := 0; first < all; first += instances {
-			f.weave(instances, own, func(u int) {
-				c.part.h = Vec((first + u) % h)
-				c.body(f.whole(8 * f.Lanes * (first + u)))
-			})
+			f.weave(instances, own, func(u int) { c.body(f.whole(first + u)) })
 		}
 		f.advance(8*n, c.over...)
 	})
@@ -329,8 +315,8 @@ func (c *compiler) after(s ast.Stmt) {
 }
 
 // body writes the body for a register of numbers.
-func (c *compiler) body(get get, put put) {
-	c.part.get, c.part.put = get, put
+func (c *compiler) body(at part) {
+	c.part = at
 	c.begin()
 	if v := c.loop.Value; v != nil && text(v) != "_" && c.left[text(v)] > 0 {
 		r := c.regs.take()

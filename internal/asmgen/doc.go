@@ -60,9 +60,8 @@
 // The order of results is that of an assignment: f.sub(dst, a, b) is dst = a - b,
 // f.load(dst, from), f.store(to, a). The operations are in arch.go and func.go, the loops in loops.go:
 //
-//	each        numbers one by one, slices of any length; in turns, instruction by
-//	            instruction, where a chain is long
-//	blocks      numbers one by one with sums in eight lanes, slices of any length
+//	each        numbers one by one, slices of any length, also with sums in eight lanes; in turns,
+//	            instruction by instruction, where a chain is long
 //	groups      blocks or levels, some at a time, with what is left one at a time
 //	loop        a count that falls to 0, repeat one that may be 0 at once
 //	registers   the registers of some blocks of eight numbers, with a for of Go; clearBlocks, loadBlocks,

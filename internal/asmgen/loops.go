@@ -121,53 +121,49 @@ func (f *Func) loop(count Reg, text func()) {
 	f.jumpIf(NE, l)
 }
 
-// get and put move a register of numbers from and to a slice, whose address is at. In a
-// tail they leave alone what is not there, and get fills those lanes with 0.
-type (
-	get func(to Vec, at Reg)
-	put func(at Reg, from Vec)
-)
-
-// whole are get and put of whole registers off bytes further.
-func (f *Func) whole(off int) (get, put) {
-	return func(to Vec, at Reg) { f.load(to, mem(off, at)) },
-		func(at Reg, from Vec) { f.store(mem(off, at), from) }
+// part is which numbers are at hand, a register of them: get and put move them from and to a slice, whose
+// address is at. In a tail they leave alone what is not there, and get fills those lanes with 0.
+type part struct {
+	get  func(to Vec, at Reg)
+	put  func(at Reg, from Vec)
+	h    Vec  // of a block
+	tail bool // of what is left after whole blocks
 }
 
-// each writes a loop over the numbers of slices whose addresses are in slices, as many as countR says: body
-// is written for whole registers, and once more for the tail. It uses the registers below own; instances of
-// it are woven if there are to be more than one.
-func (f *Func) each(slices []Reg, own, instances int, body func(get get, put put)) {
+// whole is register i of the whole ones at hand.
+func (f *Func) whole(i int) part {
+	off := 8 * f.Lanes * i
+	return part{
+		get: func(to Vec, at Reg) { f.load(to, mem(off, at)) },
+		put: func(at Reg, from Vec) { f.store(mem(off, at), from) },
+		h:   Vec(i % f.h()),
+	}
+}
+
+// each writes a loop over the numbers of slices whose addresses are in slices, as many as countR says, some
+// registers at a time: one, or those of a block where sums in eight lanes ask for that. body is written for
+// each of them, and for the tail. It uses the registers below own, but not register 15 where there are sums;
+// instances of it are woven first if there are to be more than one.
+func (f *Func) each(slices []Reg, some, own, instances int, body func(part)) {
 	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
 	n := f.Lanes
 	if instances > 1 {
 		f.while(f.label("many"), f.label("few"), countR, instances*n, func() {
-			f.weave(instances, own, func(u int) { body(f.whole(8 * n * u)) })
+			f.weave(instances, own, func(u int) { body(f.whole(u)) })
 			f.advance(8*n*instances, slices...)
 		})
 	}
-	f.while(loop, tail, countR, n, func() {
-		body(f.whole(0))
-		f.advance(8*n, slices...)
-	})
-	f.branch(countR, EQ, Imm(0), done)
-	f.eachTail(body)
-	f.at(done)
-}
-
-// blocks writes a loop over the numbers of slices, as each does, but block by block, as
-// sums in eight lanes ask for: body is written for each register h of a block, and once
-// more for the tail. Register 15 is not body's.
-func (f *Func) blocks(slices []Reg, body func(h Vec, tail bool, get get, put put)) {
-	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
-	f.while(loop, tail, countR, 8, func() {
-		for h, off := range f.registers(1) {
-			get, put := f.whole(off)
-			body(h, false, get, put)
+	f.while(loop, tail, countR, some*n, func() {
+		for i := range some {
+			body(f.whole(i))
 		}
-		f.advance(64, slices...)
+		f.advance(8*n*some, slices...)
 	})
 	f.branch(countR, EQ, Imm(0), done)
-	f.blockTail(done, body)
+	if some == 1 {
+		f.eachTail(body)
+	} else {
+		f.blockTail(done, body)
+	}
 	f.at(done)
 }
