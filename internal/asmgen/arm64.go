@@ -443,13 +443,6 @@ func (f *Func) constantAt(c Const) string {
 	return fmt.Sprintf("%d(%s)", 16*slices.Index(f.file.pool, c.name), poolAt)
 }
 
-// pooled gives a constant its place.
-func (t *File) pooled(set *Arch, name string) {
-	if set.pooled && !slices.Contains(t.pool, name) {
-		t.pool = append(t.pool, name)
-	}
-}
-
 // poolData writes those that have one.
 func (t *File) poolData(b *strings.Builder) {
 	if len(t.pool) == 0 {

@@ -140,7 +140,7 @@ func (c *compiler) arguments(params *ast.FieldList) {
 		c.f.moveR(planBlockR, c.count(levels))
 		c.f.shlR(planBlockR, Imm(6))
 		if c.f.masked { // which takes four blocks at a time
-			c.f.addressR(threeBlocksR, mem(0, planBlockR, planBlockR.times(2)))
+			c.f.triple(threeBlocksR, planBlockR)
 		}
 	}
 }

@@ -35,8 +35,8 @@ type Func struct {
 type File struct {
 	body      strings.Builder
 	constants map[string][]uint64
-	order     []string
-	pool      []string // of arm64.go
+	order     []string // of constants each on its own
+	pool      []string // of those that lie together, see arm64.go
 }
 
 // instruction is some lines of assembly. When instances are woven, lines that all of
@@ -186,21 +186,25 @@ func (f *Func) c(name string, v float64) Const { return f.w(name, bits(v)) }
 
 // w is the operand of a register full of the word.
 func (f *Func) w(name string, word uint64) Const {
-	f.file.pooled(f.Arch, name)
-	f.file.constant(name, slices.Repeat([]uint64{word}, 8))
+	place := &f.file.order
+	if f.pooled {
+		place = &f.file.pool
+	}
+	f.file.constant(place, name, slices.Repeat([]uint64{word}, 8))
 	return Const{name}
 }
 
 // tableR brings the address of a table of words into a register.
 func (f *Func) tableR(to Reg, name string, words []uint64) {
-	f.file.constant(name, words)
+	f.file.constant(&f.file.order, name, words)
 	f.symbolR(to, name)
 }
 
-func (t *File) constant(name string, words []uint64) {
+// constant adds one to the file, if it is new, and to a list.
+func (t *File) constant(list *[]string, name string, words []uint64) {
 	if _, ok := t.constants[name]; !ok {
 		t.constants[name] = words
-		t.order = append(t.order, name)
+		*list = append(*list, name)
 	}
 }
 
@@ -209,9 +213,6 @@ func (t *File) data() string {
 	var b strings.Builder
 	t.poolData(&b)
 	for _, name := range t.order {
-		if slices.Contains(t.pool, name) {
-			continue
-		}
 		b.WriteString("\n")
 		words := t.constants[name]
 		for i, w := range words {
@@ -270,6 +271,9 @@ func (f *Func) advance(n int, regs ...Reg) {
 		f.addR(r, Imm(n))
 	}
 }
+
+// triple is to = 3 of.
+func (f *Func) triple(to, of Reg) { f.addressR(to, mem(0, of, of.times(2))) }
 
 // Vector registers. An operand b is a Vec, Mem or Const.
 

@@ -223,18 +223,17 @@ func (c *compiler) number(e *ast.IndexExpr) Operand {
 
 // numberAt is the place of a number of a list.
 func (c *compiler) numberAt(e *ast.IndexExpr) Mem {
-	base := c.bases[text(e.X)]
-	place := mem(0, base, listAtR.times(8))
-	at := e.Index
-	sign := 1
+	place := mem(0, c.bases[text(e.X)], listAtR.times(8))
+	at, sign := e.Index, 1
 	if sum, is := at.(*ast.BinaryExpr); is { // list[j+1]
 		if at = sum.Y; sum.Op == token.SUB {
 			sign = -1
 		}
-	} else if v := source.info.Types[at].Value; v != nil {
-		place = mem(0, base)
 	}
 	if v := source.info.Types[at].Value; v != nil {
+		if at == e.Index { // list[0]
+			place.Index = Index{}
+		}
 		n, _ := constant.Int64Val(v)
 		place.Off = 8 * sign * int(n)
 	}

@@ -25,7 +25,7 @@ func pickRows[T any](rows int, one, four T) T {
 func (f *Func) rowBytes(rows int, count, row, triple Reg) {
 	f.moveR(row, count)
 	f.shlR(row, Imm(pickRows(rows, 3, 1)))
-	f.addressR(triple, mem(0, row, row.times(2)))
+	f.triple(triple, row)
 	f.shrR(count, Imm(pickRows(rows, 3, 5)))
 }
 
@@ -35,7 +35,7 @@ func (f *Func) componentBytes(rows int, k, row, triple Reg) {
 	f.shrR(k, Imm(pickRows(rows, 0, 2)))
 	f.moveR(row, k)
 	f.shlR(row, Imm(3))
-	f.addressR(triple, mem(0, row, row.times(2)))
+	f.triple(triple, row)
 }
 
 // Registers of a product of rows: where V and U have the component at hand, the bytes of a row of samples and
@@ -91,9 +91,32 @@ func combines(rows int) func(f *Func) {
 	}
 }
 
-// componentRow is the place of one of up to eight rows R9 bytes apart, from R6 and R7 = R6 + 4 R9 with
-// R10 = 3 R9.
-func componentRow(g int) Mem { return fourth(g&3, []Reg{R6, R7}[g/4], R9, R10) }
+// Registers of rows of samples and of as long ones of components: where those of samples are, where the first
+// and where the fifth of the others are, the bytes of a row and three times these.
+const rowsR, firstR, fifthR, rowR, threeRowsR = R8, R6, R7, R9, R10
+
+// componentRow is the place of one of up to eight rows of components.
+func componentRow(g int) Mem { return fourth(g&3, []Reg{firstR, fifthR}[g/4], rowR, threeRowsR) }
+
+// componentsFrom brings the rows of components from one on to hand.
+func (f *Func) componentsFrom(row Reg) {
+	f.moveR(firstR, row)
+	f.addressR(fifthR, mem(0, row, rowR.times(4)))
+}
+
+// alongRows goes along left blocks of these rows. text is for a register of each, those of samples being in
+// registers from V2 on.
+func (f *Func) alongRows(rows int, left Reg, text func(h Vec, off int)) {
+	f.loop(left, func() {
+		for h, off := range f.registers(1) {
+			for r := range rows {
+				f.load(Vec(2+r), fourth(r, rowsR, rowR, threeRowsR).plus(off))
+			}
+			text(h, off)
+		}
+		f.advance(64, firstR, fifthR, rowsR)
+	})
+}
 
 // componentSizes are how many components go together.
 func (f *Func) componentSizes(rows int) []int {
@@ -104,8 +127,8 @@ func dots(rows int) func(f *Func) {
 	return func(f *Func) {
 		gAt, k, v, rAt, count := f.base("g", R5), f.length("g", R1), f.base("v", R4), f.base("r", R3),
 			f.length("r", R2)
-		const row, threeRows, gRow, threeG, ri, left = R9, R10, R11, R12, R8, R0
-		f.rowBytes(rows, count, row, threeRows)
+		const gRow, threeG, left = R11, R12, R0
+		f.rowBytes(rows, count, rowR, threeRowsR)
 		f.componentBytes(rows, k, gRow, threeG)
 		f.groups(k, f.componentSizes(rows), func(n int) {
 			some := pickRows(rows, 1, pick(f, 4, 2)) // rows at a time
@@ -119,33 +142,26 @@ func dots(rows int) func(f *Func) {
 					}
 				}
 				each(func(r, g int) { f.clearBlocks(sum(r, g), 1) })
-				f.moveR(R6, v)
-				f.addressR(R7, mem(0, v, row.times(4)))
-				f.addressR(ri, fourth(first, rAt, row, threeRows))
+				f.componentsFrom(v)
+				f.addressR(rowsR, fourth(first, rAt, rowR, threeRowsR))
 				f.moveR(left, count)
-				f.loop(left, func() {
-					for h, off := range f.registers(1) {
-						for r := range some {
-							f.load(Vec(2+r), fourth(r, ri, row, threeRows).plus(off))
-						}
-						each(func(r, g int) {
-							from := Operand(componentRow(g).plus(off))
-							if some > 1 {
-								if r == 0 {
-									f.load(V0, from)
-								}
-								from = V0
+				f.alongRows(some, left, func(h Vec, off int) {
+					each(func(r, g int) {
+						from := Operand(componentRow(g).plus(off))
+						if some > 1 {
+							if r == 0 {
+								f.load(V0, from)
 							}
-							f.addProduct(sum(r, g)+h, Vec(2+r), from, V1)
-						})
-					}
-					f.advance(64, R6, R7, ri)
+							from = V0
+						}
+						f.addProduct(sum(r, g)+h, Vec(2+r), from, V1)
+					})
 				})
 				each(func(r, g int) { f.sumTo(fourth(first+r, gAt, gRow, threeG).plus(8*g), sum(r, g)) })
 			}
 			f.advance(8*n, gAt)
 			for range n {
-				f.addR(v, row)
+				f.addR(v, rowR)
 			}
 		})
 	}
@@ -156,13 +172,13 @@ func dots(rows int) func(f *Func) {
 func accumulates(rows int, lower bool) func(f *Func) {
 	return func(f *Func) {
 		acc, u, rAt, count := f.base("acc", R4), f.base("u", R5), f.base("r", R3), f.length("r", R2)
-		const k, row, threeRows, uRow, threeU, ri, left, done = R1, R9, R10, R11, R12, R8, R0, R2
-		f.rowBytes(rows, count, row, threeRows)
+		const k, uRow, threeU, left, done = R1, R11, R12, R0, R2
+		f.rowBytes(rows, count, rowR, threeRowsR)
 		sizes := f.componentSizes(rows)
 		if lower {
 			f.value("rows", k)
-			f.moveR(uRow, row)
-			f.moveR(threeU, threeRows)
+			f.moveR(uRow, rowR)
+			f.moveR(threeU, threeRowsR)
 			f.value("first", done)
 			sizes = halved(pick(f, 4, 2))
 		} else {
@@ -176,35 +192,29 @@ func accumulates(rows int, lower bool) func(f *Func) {
 					f.broadcast(by(r, g), fourth(r, u, uRow, threeU).plus(8*g))
 				}
 			}
-			f.moveR(R6, acc)
-			f.addressR(R7, mem(0, acc, row.times(4)))
-			f.moveR(ri, rAt)
+			f.componentsFrom(acc)
+			f.moveR(rowsR, rAt)
 			f.moveR(left, count)
 			if lower {
 				f.shrR(left, Imm(3))
 				f.incR(left)
 			}
-			f.loop(left, func() {
-				for _, off := range f.registers(1) {
+			f.alongRows(rows, left, func(_ Vec, off int) {
+				for g := range n {
+					place := componentRow(g).plus(off)
+					f.load(V0, place)
 					for r := range rows {
-						f.load(Vec(2+r), fourth(r, ri, row, threeRows).plus(off))
+						f.addProduct(V0, Vec(2+r), by(r, g), V1)
 					}
-					for g := range n {
-						f.load(V0, componentRow(g).plus(off))
-						for r := range rows {
-							f.addProduct(V0, Vec(2+r), by(r, g), V1)
-						}
-						f.store(componentRow(g).plus(off), V0)
-					}
+					f.store(place, V0)
 				}
-				f.advance(64, R6, R7, ri)
 			})
 			f.advance(8*n, u)
 			if lower {
 				f.addR(done, Imm(n))
 			}
 			for range n {
-				f.addR(acc, row)
+				f.addR(acc, rowR)
 			}
 		})
 	}
@@ -216,11 +226,8 @@ func sweep(f *Func) {
 	diagonal, lines, minus, count := f.base("acc", R4), f.base("lines", R5), f.base("minus", R3),
 		f.length("lines", R2)
 	const row, threeRows, first, begin, at, uc, left, t = R9, R10, R1, R11, R6, R7, R8, R0
-	f.moveR(row, count)
-	f.shlR(row, Imm(1)) // bytes of a row of lines and acc
-	f.addressR(threeRows, mem(0, row, row.times(2)))
-	f.shrR(count, Imm(5))
-	f.zeroR(first) // row of the block on the diagonal
+	f.rowBytes(4, count, row, threeRows) // of lines and of acc
+	f.zeroR(first)                       // row of the block on the diagonal
 	x := func(r int) Vec { return f.block(V8, r) }
 	some := func() { // left rows from at on, their factors from uc on
 		f.loop(left, func() {

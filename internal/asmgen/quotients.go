@@ -68,7 +68,7 @@ func quotients(curve bool) func(f *Func) {
 			f.at(whole)
 			const stride, threeStrides = vcR, ucR
 			f.stride(stride)
-			f.addressR(threeStrides, mem(0, stride, stride.times(2)))
+			f.triple(threeStrides, stride)
 			for b := range n {
 				for r := range 4 {
 					for h, off := range f.registers(1) {

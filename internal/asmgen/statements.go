@@ -137,23 +137,23 @@ func (c *compiler) choose(s *ast.IfStmt) {
 	}
 	before := maps.Clone(c.held)
 	none, skip := f.label("none"), f.Lanes == 4 && f.own == 0 && c.long()
+	compare := func() { f.compare(f.mask(t), a, comparisons[cond.Op], y) }
+	once := skip || !c.long() // logarithms have the same mask in AVX-512
+	if once {
+		compare()
+	}
 	if skip {
-		f.compare(f.mask(t), a, comparisons[cond.Op], y)
 		f.x86("VMOVMSKPD", t, R12)
 		f.branch(R12, EQ, Imm(0), none)
 	}
 	c.regs.waiting[a]++
-	again := c.long() // logarithms have the same mask in AVX-512
-	if !again {
-		f.compare(f.mask(t), a, comparisons[cond.Op], y)
-	}
 	for _, s := range s.Body.List {
 		s := s.(*ast.AssignStmt)
 		no := c.read(s.Lhs[0])
 		c.regs.waiting[no]++
 		yes := c.value(s.Rhs[0])
-		if again && !skip {
-			f.compare(f.mask(t), a, comparisons[cond.Op], y)
+		if !once {
+			compare()
 		}
 		f.choose(f.mask(t), no, yes, no)
 		c.regs.free(yes)
