@@ -40,7 +40,7 @@ func amd64Table(f *Func) Table {
 		zeroAt:   func(m Mem) { f.x86("MOVQ", Imm(0), m) },
 		zeroR:    func(r Reg) { f.x86("XORQ", r, r) },
 		addressR: func(to Reg, m Mem) { f.x86("LEAQ", m, to) },
-		symbolR:  func(to Reg, symbol string) { f.x86("LEAQ", Const{symbol}, to) },
+		symbolR:  func(to Reg, symbol string) { f.x86("LEAQ", Const{name: symbol}, to) },
 		compareR: func(a Reg, b Operand) {
 			if b == Imm(0) {
 				f.x86("TESTQ", a, a)

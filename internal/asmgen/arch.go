@@ -93,8 +93,11 @@ type Arg struct {
 	off  int
 }
 
-// Const is a constant that fills a vector register.
-type Const struct{ name string }
+// Const is a constant that fills a vector register with its word.
+type Const struct {
+	name string
+	word uint64
+}
 
 // Repeat is the number at a place in memory, in every lane.
 type Repeat struct{ Mem }

@@ -58,7 +58,7 @@ func (f *Func) compile() {
 	loop := f.inGo
 	c := &compiler{f: f, bases: map[string]Reg{}, sums: map[string]Vec{}, joins: map[Vec]Op{},
 		room: pick(f, Vec(32), 15, Vec(f.Vectors)),
-		all:  common{map[string]Operand{}, map[string]uint64{}, map[string]Vec{}, nil, nil}}
+		all:  common{places: map[string]Operand{}, hoisted: map[string]Vec{}}}
 	body := loop.Body.List
 	at := slices.IndexFunc(body, func(s ast.Stmt) bool { _, is := s.(*ast.RangeStmt); return is })
 	c.loop = body[at].(*ast.RangeStmt)
@@ -137,8 +137,7 @@ func (c *compiler) arguments(params *ast.FieldList) {
 		c.f.value(text(c.loop.X), countR)
 	}
 	if levels != nil {
-		c.f.moveR(planBlockR, c.count(levels))
-		c.f.shlR(planBlockR, Imm(6))
+		c.f.planBlock(c.count(levels))
 		if c.f.masked { // which takes four blocks at a time
 			c.f.triple(threeBlocksR, planBlockR)
 		}

@@ -191,7 +191,7 @@ func (f *Func) w(name string, word uint64) Const {
 		place = &f.file.pool
 	}
 	f.file.constant(place, name, slices.Repeat([]uint64{word}, 8))
-	return Const{name}
+	return Const{name, word}
 }
 
 // tableR brings the address of a table of words into a register.

@@ -28,6 +28,12 @@ type walk struct {
 // level at hand of the first block; with matrices the bytes of a row, and how far the row at hand is.
 const planBlockR, threeBlocksR, entryR = R9, R12, R8
 
+// planBlock makes planBlockR ready for a plan of as many levels.
+func (f *Func) planBlock(levels Operand) {
+	f.moveR(planBlockR, levels)
+	f.shlR(planBlockR, Imm(6))
+}
+
 // apartAtR says how far slices have been gone over that have no registers of their own, apartR is the address
 // of the one at hand.
 const apartAtR, apartR = R11, R0

@@ -3,9 +3,9 @@ package main
 // The kernels over a plan; see internal/kernel/plan.go for their loops in Go.
 
 // sumsOfLevels stores kinds sums over blocks of each level from to on, some levels at a time, count of them.
-// text is what a register of a block, with its weights in V0, adds to the sums of n levels; begin and next
-// come before and after the blocks of these levels, next within a block.
-func (f *Func) sumsOfLevels(to, count Reg, first Vec, kinds int, sizes []int, begin func(n int), next func(),
+// text is what a register of a block, with its weights in V0, adds to the sums of n levels; begin comes
+// before the first of their blocks, and at says where the block at hand is.
+func (f *Func) sumsOfLevels(to, count, at Reg, first Vec, kinds int, sizes []int, begin func(n int),
 	text func(n, off int, sum func(level, kind int) Vec)) {
 	const vi, left = R2, R12
 	f.groups(count, sizes, func(n int) {
@@ -19,7 +19,7 @@ func (f *Func) sumsOfLevels(to, count Reg, first Vec, kinds int, sizes []int, be
 				f.load(V0, mem(off, vi))
 				text(n, off, func(level, kind int) Vec { return f.block(first, kinds*level+kind) + h })
 			}
-			next()
+			f.addR(at, planBlockR)
 			f.advance(64, vi)
 		})
 		for i := range kinds * n {
@@ -31,11 +31,10 @@ func (f *Func) sumsOfLevels(to, count Reg, first Vec, kinds int, sizes []int, be
 
 func moments(f *Func) {
 	mu, levels, e := f.base("mu", R5), f.length("mu", R1), f.base("e", R4)
-	const eBlock, further, entry = R9, R10, R6
+	const further, entry = R10, R6
 	f.shrR(levels, Imm(1))
-	f.moveR(eBlock, levels)
-	f.shlR(eBlock, Imm(6))
-	f.sumsOfLevels(mu, levels, V5, 2, halved(pick(f, 8, 2)), func(n int) {
+	f.planBlock(levels)
+	f.sumsOfLevels(mu, levels, entry, V5, 2, halved(pick(f, 8, 2)), func(n int) {
 		inside := f.label("inside")
 		f.moveR(further, Imm(64*n)) // to the level after the group, or the last again
 		f.branch(levels, NE, Imm(n), inside)
@@ -43,7 +42,7 @@ func moments(f *Func) {
 		f.at(inside)
 		f.moveR(entry, e)
 		f.advance(64*n, e)
-	}, func() { f.addR(entry, eBlock) }, func(n, off int, sum func(level, kind int) Vec) {
+	}, func(n, off int, sum func(level, kind int) Vec) {
 		a, b := V1, V2
 		f.load(a, mem(off, entry))
 		for g := range n {
@@ -63,13 +62,12 @@ func moments(f *Func) {
 
 func colSums(f *Func) {
 	c, levels, e := f.base("c", R5), f.length("c", R1), f.base("e", R4)
-	const eBlock, entry = R9, R6
-	f.moveR(eBlock, levels)
-	f.shlR(eBlock, Imm(6))
-	f.sumsOfLevels(c, levels, V4, 1, halved(pick(f, 8, 4)), func(n int) {
+	const entry = R6
+	f.planBlock(levels)
+	f.sumsOfLevels(c, levels, entry, V4, 1, halved(pick(f, 8, 4)), func(n int) {
 		f.moveR(entry, e)
 		f.advance(64*n, e)
-	}, func() { f.addR(entry, eBlock) }, func(n, off int, sum func(level, kind int) Vec) {
+	}, func(n, off int, sum func(level, kind int) Vec) {
 		for g := range n {
 			f.addProduct(sum(g, 0), V0, mem(64*g+off, entry), V1)
 		}
@@ -78,9 +76,8 @@ func colSums(f *Func) {
 
 func gram(f *Func) {
 	row, e, rowBytes := f.base("g", R5), f.base("e", R4), f.value("m", R1)
-	const eBlock, levelJ, upToJ, left, levelK, to, block = R9, R0, R10, R6, R7, R8, R11
-	f.moveR(eBlock, rowBytes)
-	f.shlR(eBlock, Imm(6))   // a block of e
+	const levelJ, upToJ, left, levelK, to, block = R0, R10, R6, R7, R8, R11
+	f.planBlock(rowBytes)
 	f.addR(rowBytes, Imm(7)) // bytes of a row of g
 	f.andR(rowBytes, Imm(-8))
 	f.shlR(rowBytes, Imm(3))
@@ -91,13 +88,13 @@ func gram(f *Func) {
 	f.branch(upToJ, GT, f.arg("m"), done)
 	f.moveR(left, upToJ) // levels left
 	f.moveR(to, row)     // g_jk of row j
-	f.sumsOfLevels(to, left, V4, 1, halved(pick(f, 8, 4)), func(n int) {
+	f.sumsOfLevels(to, left, block, V4, 1, halved(pick(f, 8, 4)), func(n int) {
 		f.moveR(levelK, upToJ)
 		f.subR(levelK, left)
 		f.shlR(levelK, Imm(6))
 		f.addR(levelK, e)
 		f.zeroR(block) // from the first block to this one
-	}, func() { f.addR(block, eBlock) }, func(n, off int, sum func(level, kind int) Vec) {
+	}, func(n, off int, sum func(level, kind int) Vec) {
 		f.mul(V0, V0, mem(off, levelJ, block.times(1)))
 		for g := range n {
 			f.addProduct(sum(g, 0), V0, mem(64*g+off, levelK, block.times(1)), V1)

@@ -14,7 +14,6 @@ import (
 // common is what is the same in all of the loop: parameters that are numbers, fields and constants.
 type common struct {
 	places  map[string]Operand // where it lies
-	words   map[string]uint64  // constants
 	hoisted map[string]Vec     // what has a register
 	wanted  []string           // what would have one, each time
 	liked   []string           // constants that need none
@@ -59,7 +58,7 @@ func (s *registers) to(operands ...Operand) Vec {
 func (c *compiler) fill(r Vec, name string) {
 	switch place := c.all.places[name].(type) {
 	case Const:
-		c.f.load(r, c.f.w(name, c.all.words[name]))
+		c.f.load(r, c.f.w(name, place.word))
 	default:
 		c.f.broadcast(r, place)
 	}
@@ -135,8 +134,9 @@ func (c *compiler) value(e ast.Expr) Operand {
 
 // constant is the operand of a number.
 func (c *compiler) constant(name string, v float64) Const {
-	c.all.words[name], c.all.places[name] = bits(v), Const{name}
-	return c.f.w(name, bits(v))
+	k := c.f.c(name, v)
+	c.all.places[name] = k
+	return k
 }
 
 // both writes two expressions.
