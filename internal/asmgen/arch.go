@@ -225,8 +225,8 @@ type Table struct {
 	firstOp    func(op Op, dst, a, b Vec)
 	// compare sets a mask where a compares so to b.
 	compare func(to Mask, a Vec, cmp Cmp, b Operand)
-	// choose fills dst with yes, a Vec, Mem or Const, where the mask holds and with no elsewhere. One of them is
-	// dst, with mask registers no.
+	// choose fills dst with yes, a Vec, Mem or Const, where the mask holds and with no elsewhere. One of
+	// them is dst, with mask registers no.
 	choose func(m Mask, dst Vec, yes Operand, no Vec)
 	// keep zeroes dst where the mask does not hold.
 	keep func(m Mask, dst Vec)
@@ -238,8 +238,8 @@ type Table struct {
 	// leaves their sums in that register in their order. As many registers from t on are scratch. It may be
 	// nil: texts reduce one block at a time.
 	reduceEach func(blocks, t Vec)
-	// exponent is the e and mantissa the m of |a| = m 2^e with 1 <= m < 2. mantissa may be nil: texts take the
-	// bits apart, and exponent is for normal numbers a > 0 then.
+	// exponent is the e and mantissa the m of |a| = m 2^e with 1 <= m < 2. mantissa may be nil: texts take
+	// the bits apart, and exponent is for normal numbers a > 0 then.
 	exponent func(dst, a Vec)
 	mantissa func(dst, a Vec)
 
@@ -258,8 +258,8 @@ type Table struct {
 	// maxima of what is not 0 where its arguments are.
 	hold func(r Vec)
 
-	// The lanes below the n < 8 in countR of a block, and lane n itself; see levels.go. below makes the mask of
-	// n ready for the others, which work on register h of a block.
+	// The lanes below the n < 8 in countR of a block, and lane n itself; see levels.go. below makes the mask
+	// of n ready for the others, which work on register h of a block.
 	below     func()
 	loadBelow func(h, dst Vec, m Mem) // the lanes of m below n, and 0 in the others
 	// addBelow is dst + a in the lanes below n, dst in the others; a and t are scratch.

@@ -48,8 +48,8 @@ type Label string
 
 // newFunc writes kernel k, all but its end.
 func newFunc(file *File, k kernel, set *Arch) *Func {
-	f := &Func{Arch: set, file: file, name: string(k) + set.Name, offset: map[string]int{}, types: k.structs(),
-		inGo: k.loop()}
+	f := &Func{Arch: set, file: file, name: string(k) + set.Name, offset: map[string]int{},
+		types: k.structs(), inGo: k.loop()}
 	size := k.layout(f.offset)
 	requires := ""
 	if set.Requires != "" {
