@@ -115,7 +115,7 @@ func sumsAt(squares bool) func(f *Func) {
 			if squares {
 				f.base("q", q)
 			}
-			f.samples([]int{4, 2, 1}, pick(f, func(Reg) {}, nil), func(m int) {
+			f.samples([]int{4, 2, 1}, nil, func(m int) {
 				for i := range m {
 					j := f.sample(i)
 					f.broadcast(V0, mem(8*i, r))

@@ -11367,17 +11367,6 @@ group1:
 group3:
 	CMPQ R10, $4
 	JLT next4
-	CMPQ R10, $20
-	JLT near5
-	MOVL 64(R9), R12
-	IMULQ R11, R12
-	MOVL 68(R9), R13
-	IMULQ R11, R13
-	MOVL 72(R9), R12
-	IMULQ R11, R12
-	MOVL 76(R9), R13
-	IMULQ R11, R13
-near5:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -11420,9 +11409,9 @@ near5:
 	SUBQ $4, R10
 	JMP group3
 next4:
-group6:
+group5:
 	CMPQ R10, $2
-	JLT next7
+	JLT next6
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -11445,11 +11434,11 @@ group6:
 	ADDQ $16, CX
 	ADDQ $8, R9
 	SUBQ $2, R10
-	JMP group6
-next7:
-group8:
+	JMP group5
+next6:
+group7:
 	CMPQ R10, $1
-	JLT next9
+	JLT next8
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -11463,8 +11452,8 @@ group8:
 	ADDQ $8, CX
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group8
-next9:
+	JMP group7
+next8:
 	VADDPD Z10, Z8, Z8
 	VADDPD (DI), Z8, Z8
 	VMOVUPD Z8, (DI)
@@ -11476,28 +11465,17 @@ next9:
 	SUBQ $2, BX
 	JMP group1
 next2:
-group10:
+group9:
 	CMPQ BX, $1
-	JLT next11
+	JLT next10
 	VPXORQ Z8, Z8, Z8
 	VPXORQ Z9, Z9, Z9
 	MOVQ r_base+48(FP), R8
 	MOVQ cols_base+72(FP), R9
 	MOVQ cols_len+80(FP), R10
-group12:
+group11:
 	CMPQ R10, $4
-	JLT next13
-	CMPQ R10, $20
-	JLT near14
-	MOVL 64(R9), R12
-	IMULQ R11, R12
-	MOVL 68(R9), R13
-	IMULQ R11, R13
-	MOVL 72(R9), R12
-	IMULQ R11, R12
-	MOVL 76(R9), R13
-	IMULQ R11, R13
-near14:
+	JLT next12
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -11526,11 +11504,11 @@ near14:
 	ADDQ $32, CX
 	ADDQ $16, R9
 	SUBQ $4, R10
-	JMP group12
-next13:
-group15:
+	JMP group11
+next12:
+group13:
 	CMPQ R10, $2
-	JLT next16
+	JLT next14
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -11547,11 +11525,11 @@ group15:
 	ADDQ $16, CX
 	ADDQ $8, R9
 	SUBQ $2, R10
-	JMP group15
-next16:
-group17:
+	JMP group13
+next14:
+group15:
 	CMPQ R10, $1
-	JLT next18
+	JLT next16
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -11562,16 +11540,16 @@ group17:
 	ADDQ $8, CX
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group17
-next18:
+	JMP group15
+next16:
 	VADDPD Z9, Z8, Z8
 	VADDPD (DI), Z8, Z8
 	VMOVUPD Z8, (DI)
 	ADDQ $64, DI
 	ADDQ $64, SI
 	SUBQ $1, BX
-	JMP group10
-next11:
+	JMP group9
+next10:
 	VZEROUPPER
 	RET
 
@@ -11889,17 +11867,6 @@ group1:
 group3:
 	CMPQ R10, $4
 	JLT next4
-	CMPQ R10, $20
-	JLT near5
-	MOVL 64(R9), R12
-	IMULQ R11, R12
-	MOVL 68(R9), R13
-	IMULQ R11, R13
-	MOVL 72(R9), R12
-	IMULQ R11, R12
-	MOVL 76(R9), R13
-	IMULQ R11, R13
-near5:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -11970,9 +11937,9 @@ near5:
 	SUBQ $4, R10
 	JMP group3
 next4:
-group6:
+group5:
 	CMPQ R10, $2
-	JLT next7
+	JLT next6
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -12009,11 +11976,11 @@ group6:
 	ADDQ $16, CX
 	ADDQ $8, R9
 	SUBQ $2, R10
-	JMP group6
-next7:
-group8:
+	JMP group5
+next6:
+group7:
 	CMPQ R10, $1
-	JLT next9
+	JLT next8
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -12034,8 +12001,8 @@ group8:
 	ADDQ $8, CX
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group8
-next9:
+	JMP group7
+next8:
 	VADDPD Z12, Z8, Z8
 	VADDPD (DI), Z8, Z8
 	VMOVUPD Z8, (DI)
@@ -12054,9 +12021,9 @@ next9:
 	SUBQ $2, BX
 	JMP group1
 next2:
-group10:
+group9:
 	CMPQ BX, $1
-	JLT next11
+	JLT next10
 	VPXORQ Z8, Z8, Z8
 	VPXORQ Z9, Z9, Z9
 	VPXORQ Z10, Z10, Z10
@@ -12065,20 +12032,9 @@ group10:
 	MOVQ q_base+96(FP), CX
 	MOVQ cols_base+120(FP), R9
 	MOVQ cols_len+128(FP), R10
-group12:
+group11:
 	CMPQ R10, $4
-	JLT next13
-	CMPQ R10, $20
-	JLT near14
-	MOVL 64(R9), R12
-	IMULQ R11, R12
-	MOVL 68(R9), R13
-	IMULQ R11, R13
-	MOVL 72(R9), R12
-	IMULQ R11, R12
-	MOVL 76(R9), R13
-	IMULQ R11, R13
-near14:
+	JLT next12
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -12123,11 +12079,11 @@ near14:
 	ADDQ $32, CX
 	ADDQ $16, R9
 	SUBQ $4, R10
-	JMP group12
-next13:
-group15:
+	JMP group11
+next12:
+group13:
 	CMPQ R10, $2
-	JLT next16
+	JLT next14
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -12152,11 +12108,11 @@ group15:
 	ADDQ $16, CX
 	ADDQ $8, R9
 	SUBQ $2, R10
-	JMP group15
-next16:
-group17:
+	JMP group13
+next14:
+group15:
 	CMPQ R10, $1
-	JLT next18
+	JLT next16
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -12171,8 +12127,8 @@ group17:
 	ADDQ $8, CX
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group17
-next18:
+	JMP group15
+next16:
 	VADDPD Z10, Z8, Z8
 	VADDPD (DI), Z8, Z8
 	VMOVUPD Z8, (DI)
@@ -12183,8 +12139,8 @@ next18:
 	ADDQ $64, DX
 	ADDQ $64, SI
 	SUBQ $1, BX
-	JMP group10
-next11:
+	JMP group9
+next10:
 	VZEROUPPER
 	RET
 
