@@ -8,6 +8,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -78,7 +79,7 @@ func (g *process) says(e []float64, j int, v []float64) (sum float64) {
 	for r := range a {
 		a[r][r] += alikeRidge
 	}
-	inverse, _ := solve(a)
+	inverse, _ := Inverse(a)
 	for r, l := range of {
 		for c, m := range of {
 			sum += g.kernel(v, g.column(l)) * inverse[r][c] * e[m]
@@ -94,7 +95,7 @@ func TestAlike(t *testing.T) {
 	const d, n, k = 14, 60, 2
 	q := drawn(d, n, k, 0.2, 9)
 	p, column := certain(q, k, 8)
-	workers := poolOf(t, 3)
+	workers := Workers(t, 3)
 	p.Alike = p.samples(workers, true)
 	g := newProcess(p, 1)
 	cells := wholeReader(p)
@@ -123,7 +124,7 @@ func TestAlike(t *testing.T) {
 			plain = append(plain, g.says(e, int(j), v))
 		}
 		factor, left := correction(residuals, plain, ones(plain), leastGain)
-		closeTo(t, "what is left", p.Alike.DeviationShrink[i], left, 1e-9)
+		Close(t, p.Alike.DeviationShrink[i], left, 1e-9, "what is left")
 		for h, place := range places {
 			j := int(place)
 			_, c := column(j, -1)
@@ -135,20 +136,20 @@ func TestAlike(t *testing.T) {
 				unsaid = append(unsaid, own)
 				continue
 			}
-			closeTo(t, "what is said of a seen cell", said[h], factor*plain[h], 1e-9)
+			Close(t, said[h], factor*plain[h], 1e-9, "what is said of a seen cell")
 			asked++
 		}
 		if len(unsaid) > 0 {
 			t.Error("a cell weighs too much for the test")
 		}
 		for j := range n {
-			closeTo(t, "what is said of a sample", p.Alike.prediction(p.Alike.Z[i], j),
-				factor*g.says(e, j, g.column(j)), 1e-9)
+			Close(t, p.Alike.prediction(p.Alike.Z[i], j), factor*g.says(e, j, g.column(j)), 1e-9,
+				"what is said of a sample")
 		}
 		finder := p.Alike.Finder()
 		b := finder.Find(g.column(7), 7)
-		closeTo(t, "what is said of a new sample", finder.residualPrediction(i, b),
-			factor*g.says(e, 7, g.column(7)), 1e-9)
+		Close(t, finder.residualPrediction(i, b), factor*g.says(e, 7, g.column(7)), 1e-9,
+			"what is said of a new sample")
 	}
 	if asked < 300 || kept < d-4 {
 		t.Errorf("%d rows and %d cells were looked at", kept, asked)
@@ -189,7 +190,7 @@ func TestAlikeChance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
 	}
-	workers := poolOf(t, 3)
+	workers := Workers(t, 3)
 	kept, all := 0, 0
 	for seed := range uint64(6) {
 		q := drawn(80, 200, 3, 0.1, seed)
@@ -291,8 +292,8 @@ func TestCorrection(t *testing.T) {
 	}
 	left := math.Sqrt((rr - cov*cov/ss) / rr)
 	factor, shrink := correction(residuals, said, ones(said), 0.02)
-	closeTo(t, "factor", factor, cov/ss, 1e-12)
-	closeTo(t, "what is left", shrink, left, 1e-12)
+	Close(t, factor, cov/ss, 1e-12, "factor")
+	Close(t, shrink, left, 1e-12, "what is left")
 	if factor, shrink := correction(residuals, said, ones(said), 1.01-left*left); factor != 0 || shrink != 1 {
 		t.Errorf("a gain that is not enough counts by %v, %v", factor, shrink)
 	}

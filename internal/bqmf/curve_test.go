@@ -7,6 +7,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // The normal distribution function against its quantile, and at its ends.
@@ -18,9 +19,7 @@ func TestPhi(t *testing.T) {
 		}
 	}
 	for _, z := range []float64{-8, -7.5, 7.5, 8, math.Inf(1), math.Inf(-1)} {
-		if got, want := Phi(z), math.Erfc(-z/math.Sqrt2)/2; math.Abs(got-want) > 1e-14 {
-			t.Errorf("Phi(%g) = %g, want %g", z, got, want)
-		}
+		Near(t, Phi(z), math.Erfc(-z/math.Sqrt2)/2, 1e-14, "Phi(%g)", z)
 	}
 }
 
@@ -43,12 +42,8 @@ func TestBend(t *testing.T) {
 			z, want = append(z[:1], z[1+k/last]), append(want[:1], want[1+k/last])
 		}
 		for h, z := range z {
-			if got := c.bend(z); math.Abs(got-want[h]) > 1e-12 {
-				t.Errorf("%v is bent to %v, want %v", z, got, want[h])
-			}
-			if got := c.unbend(want[h]); math.Abs(got-z) > 1e-12 {
-				t.Errorf("%v is bent back to %v, want %v", want[h], got, z)
-			}
+			Near(t, c.bend(z), want[h], 1e-12, "%v is bent to", z)
+			Near(t, c.unbend(want[h]), z, 1e-12, "%v is bent back to", want[h])
 		}
 	}
 }
@@ -87,9 +82,8 @@ func TestScaleOfZeros(t *testing.T) {
 func TestOneStep(t *testing.T) {
 	c := Curve{X: []float64{1, 5}, MeanX: 3, MeanP: 2, Slope: 0.5, StepAt: []float64{2}, StepTo: []float64{4}}
 	for _, p := range []float64{1, 2, 3} {
-		if got, want := c.correct(p), (p+(3+0.5*(p-2))+4)/3; math.Abs(got-want) > 1e-15*want {
-			t.Errorf("%v is corrected to %v, want %v", p, got, want)
-		}
+		want := (p + (3 + 0.5*(p-2)) + 4) / 3
+		Near(t, c.correct(p), want, 1e-15*want, "%v is corrected to", p)
 	}
 }
 
@@ -169,9 +163,8 @@ func TestLearn(t *testing.T) {
 			}
 			for _, v := range [][3]float64{{c.MeanX, mx, 1}, {c.MeanP, mp, 2}, {sums.xp, cov, 3},
 				{sums.pp, vr, 4}, {sums.xx, vx, 5}} {
-				if !(math.Abs(v[0]-v[1]) <= 1e-12*(1+math.Abs(v[1]))) {
-					t.Errorf("%d cells, relative %v: moment %g is %v, want %v", n, relative, v[2], v[0], v[1])
-				}
+				Near(t, v[0], v[1], 1e-12*(1+math.Abs(v[1])), "%d cells, relative %v: moment %g", n,
+					relative, v[2])
 			}
 
 			// The isotonic regression at each cell: equal p are one cell.
@@ -237,10 +230,8 @@ func TestLearn(t *testing.T) {
 			for k := range 200 {
 				q := lo + (hi-lo)*float64(k)/199
 				affine := min(max(mx+0.7*(q-mp), lo), hi)
-				if got, want := c.correct(q), (q+affine+want(q))/3; !(math.Abs(got-want) <= 1e-9) {
-					t.Fatalf("%d cells, relative %v: the correction of %v is %v, want %v", n, relative, q,
-						got, want)
-				}
+				Near(t, c.correct(q), (q+affine+want(q))/3, 1e-9,
+					"%d cells, relative %v: the correction of %v", n, relative, q)
 			}
 			at, to = c.StepAt, c.StepTo
 			for k := range at {
@@ -293,9 +284,7 @@ func TestPool(t *testing.T) {
 			if k != 3 {
 				slope = (s.xp/s.pp*s.cells + 20*slope) / (s.cells + 20)
 			}
-			if !(math.Abs(c.Slope-slope) <= 1e-12) {
-				t.Errorf("row %d: slope %v, want %v", k, c.Slope, slope)
-			}
+			Near(t, c.Slope, slope, 1e-12, "row %d: slope", k)
 			var want, pooled [len(LevelsAt)]float64
 			for h, z := range LevelsAt {
 				p := Phi(z)

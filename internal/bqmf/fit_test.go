@@ -11,6 +11,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/svd"
 )
 
@@ -74,18 +75,11 @@ func (q *simulated) data() *Data {
 	return x
 }
 
-// poolOf returns a pool of so many workers.
-func poolOf(t *testing.T, workers int) *pool.Pool {
-	p := pool.New(workers, workers)
-	t.Cleanup(p.Close)
-	return p
-}
-
 // start returns a fit at its start.
 func (q *simulated) start(t *testing.T, k int) *Fit { return q.startOn(t, k, 1) }
 
 func (q *simulated) startOn(t *testing.T, k, workers int) *Fit {
-	p := poolOf(t, workers)
+	p := Workers(t, workers)
 	x, np := q.data(), kernel.Pad(q.n)
 	f := New(x, k, p)
 	f.Start(svd.NewSubspace(q.d, q.n, k, func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p))
@@ -169,46 +163,6 @@ func (q *simulated) slow(f *Fit) *slow {
 	return s
 }
 
-// solve inverts a by Gauss and Jordan's elimination with pivoting.
-func solve(a [][]float64) (inv [][]float64, det float64) {
-	k := len(a)
-	det = 1
-	m := make([][]float64, k)
-	for r := range m {
-		m[r] = append(slices.Clone(a[r]), make([]float64, k)...)
-		m[r][k+r] = 1
-	}
-	for p := range k {
-		best := p
-		for r := p; r < k; r++ {
-			if math.Abs(m[r][p]) > math.Abs(m[best][p]) {
-				best = r
-			}
-		}
-		if best != p {
-			m[p], m[best] = m[best], m[p]
-			det = -det
-		}
-		det *= m[p][p]
-		x := m[p][p]
-		for c := range m[p] {
-			m[p][c] /= x
-		}
-		for r := range m {
-			if r != p {
-				x := m[r][p]
-				for c := range m[r] {
-					m[r][c] -= x * m[p][c]
-				}
-			}
-		}
-	}
-	for r := range m {
-		m[r] = m[r][k:]
-	}
-	return m, det
-}
-
 // variance is Var u·v for the moments.
 func (s *slow) variance(i, j int) (own, all, both float64) {
 	for a := range s.k {
@@ -281,7 +235,7 @@ func (e *equations) add(w, y float64, mean []float64, spread [][]float64) {
 
 // solve returns the mean and the covariance.
 func (e *equations) solve() (mean []float64, spread [][]float64) {
-	spread, _ = solve(e.precision)
+	spread, _ = Inverse(e.precision)
 	return times(spread, e.right), spread
 }
 
@@ -356,7 +310,7 @@ func (s *slow) bound() float64 {
 	}
 	// KL of N(m, C) from N(0, diag 1/α).
 	from := func(m []float64, c [][]float64, alpha func(a int) float64) {
-		_, det := solve(c)
+		_, det := Inverse(c)
 		b -= 0.5 * math.Log(det)
 		for a := range m {
 			b += 0.5 * (alpha(a)*(m[a]*m[a]+c[a][a]) - 1 - math.Log(alpha(a)))
@@ -371,13 +325,6 @@ func (s *slow) bound() float64 {
 	return b / cells
 }
 
-func closeTo(t *testing.T, what string, got, want, tolerance float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= tolerance*(1+math.Abs(want))) {
-		t.Errorf("%s is %.15g, want %.15g", what, got, want)
-	}
-}
-
 // parts are the numbers of the model by their names.
 func (s *slow) parts() map[string][][]float64 {
 	return map[string][][]float64{"tau": {s.tau}, "rho": {s.rho}, "alpha": {s.alpha}, "u": s.u, "v": s.v,
@@ -390,7 +337,7 @@ func (s *slow) compare(t *testing.T, f *Fit) {
 	for name, lines := range s.parts() {
 		for l, line := range lines {
 			for a, want := range line {
-				closeTo(t, name, got[name][l][a], want, 1e-8)
+				Close(t, got[name][l][a], want, 1e-8, "%s", name)
 			}
 		}
 	}
@@ -430,7 +377,7 @@ func TestEpochIsTheEquations(t *testing.T) {
 				}
 			}
 			s.compare(t, f)
-			closeTo(t, "the bound", f.Bound, s.bound(), 1e-9)
+			Close(t, f.Bound, s.bound(), 1e-9, "the bound")
 		}
 	}
 }
@@ -447,9 +394,9 @@ func (s *slow) follow(before *slow) {
 			return sum
 		})
 	}
-	g, _ := solve(inner(before.v, before.v))
+	g, _ := Inverse(inner(before.v, before.v))
 	m := inner(s.v, before.v)
-	inverse, _ := solve(matrix(k, k, func(a, b int) float64 { return dot(m[a], g[b]) })) // G⁻¹ is symmetric
+	inverse, _ := Inverse(matrix(k, k, func(a, b int) float64 { return dot(m[a], g[b]) })) // G⁻¹ is symmetric
 	r := matrix(k, k, func(a, b int) float64 { return inverse[b][a] })
 	for i := range s.u {
 		u, c := before.u[i], before.s[i]
@@ -575,10 +522,10 @@ func TestTurn(t *testing.T) {
 	after.follow(before)
 	for i := range q.d {
 		for j := range q.n {
-			closeTo(t, "u·v", dot(after.u[i], after.v[j]), dot(before.u[i], before.v[j]), 1e-6)
+			Close(t, dot(after.u[i], after.v[j]), dot(before.u[i], before.v[j]), 1e-6, "u·v")
 			_, a, _ := after.variance(i, j)
 			_, b, _ := before.variance(i, j)
-			closeTo(t, "its variance", a, b, 1e-6)
+			Close(t, a, b, 1e-6, "its variance")
 		}
 	}
 	for a := range f.K {
@@ -591,10 +538,10 @@ func TestTurn(t *testing.T) {
 				uu += after.u[i][a]*after.u[i][b] + after.s[i][a][b]
 			}
 			if a == b {
-				closeTo(t, "a second moment of V", vv, 1, 1e-6)
+				Close(t, vv, 1, 1e-6, "a second moment of V")
 			} else {
-				closeTo(t, "a second moment of V", vv, 0, 1e-6)
-				closeTo(t, "one of U", uu, 0, 1e-5)
+				Close(t, vv, 0, 1e-6, "a second moment of V")
+				Close(t, uu, 0, 1e-5, "one of U")
 			}
 		}
 	}
@@ -774,10 +721,10 @@ func TestCellsAreTheSlowForm(t *testing.T) {
 			c.load(2*i, 1)
 			for j := range q.n {
 				own, all, both := s.variance(i, j)
-				closeTo(t, "mean", c.cells.mean[j], dot(s.u[i], s.v[j]), 1e-9)
-				closeTo(t, "own", c.cells.own[j], own, 1e-9)
-				closeTo(t, "variance", c.cells.variance[j], all, 1e-9)
-				closeTo(t, "both", c.cells.both[j], both, 1e-9)
+				Close(t, c.cells.mean[j], dot(s.u[i], s.v[j]), 1e-9, "mean")
+				Close(t, c.cells.own[j], own, 1e-9, "own")
+				Close(t, c.cells.variance[j], all, 1e-9, "variance")
+				Close(t, c.cells.both[j], both, 1e-9, "both")
 			}
 		}
 		for h := 1; h < p.K; h++ {
@@ -843,17 +790,17 @@ func TestSolve(t *testing.T) {
 		}
 		copy(s.border(), e.right)
 		logDet := s.solve()
-		_, det := solve(e.precision)
-		closeTo(t, "log det", logDet, math.Log(det), 1e-10)
+		_, det := Inverse(e.precision)
+		Close(t, logDet, math.Log(det), 1e-10, "log det")
 		mean, spread := e.solve()
 		for r, z := range mean {
-			closeTo(t, "a solution", s.border()[r], z, 1e-10)
+			Close(t, s.border()[r], z, 1e-10, "a solution")
 		}
 		packed, want := make([]float64, Packed(k)), make([]float64, Packed(k))
 		s.pack(packed)
 		moments(want, mean, spread)
 		for at, b := range want[:k*(k+1)/2] {
-			closeTo(t, "a second moment", packed[at], b, 1e-10)
+			Close(t, packed[at], b, 1e-10, "a second moment")
 		}
 	}
 }
@@ -876,13 +823,13 @@ func TestPlace(t *testing.T) {
 				}
 			}
 			v, rho := place.Place(y)
-			closeTo(t, "rho", rho, p.Rho[j], 2e-3)
+			Close(t, rho, p.Rho[j], 2e-3, "rho")
 			for h, x := range v {
-				closeTo(t, "v", x, p.V[h*kernel.Pad(q.n)+j], 2e-3)
+				Close(t, x, p.V[h*kernel.Pad(q.n)+j], 2e-3, "v")
 			}
 			for i := range 3 {
 				c.load(i, 1)
-				closeTo(t, "variance", place.spread(i), c.cells.variance[j], 2e-3)
+				Close(t, place.spread(i), c.cells.variance[j], 2e-3, "variance")
 			}
 		}
 	}
@@ -898,7 +845,7 @@ func wholeReader(p *Posterior) *reader {
 // TestReaderStop: a reader that is stopped while it is made leaves the rest.
 func TestReaderStop(t *testing.T) {
 	f, p := drawn(20, 30, 4, 0.1, 3).fitted(t, 4, 1)
-	whole, workers := wholeReader(p), poolOf(t, 1)
+	whole, workers := wholeReader(p), Workers(t, 1)
 	workers.Bind(&ending{Context: t.Context(), last: 4})
 	c := p.reader(workers, nil)
 	for r := range f.K {
@@ -934,9 +881,9 @@ func TestGather(t *testing.T) {
 								want += b
 							}
 						}
-						closeTo(t, "sum over what a column observes", f.gram(j)[c], want,
-							1e-12*(1+math.Abs(all))*float64(q.d))
-						closeTo(t, "sum over all", f.room.sumU[c], all, 1e-12*(1+math.Abs(all))*float64(q.d))
+						Close(t, f.gram(j)[c], want, 1e-12*(1+math.Abs(all))*float64(q.d),
+							"sum over what a column observes")
+						Close(t, f.room.sumU[c], all, 1e-12*(1+math.Abs(all))*float64(q.d), "sum over all")
 					}
 				}
 				if first == nil {
@@ -974,9 +921,7 @@ func TestLoops(t *testing.T) {
 			m := (1 - y - at + math.Sqrt((at-1-y)*(at-1-y)-4*y)) / (2 * y * at)
 			sum := few * (-at*m - 1)
 			for _, of := range [][2]float64{{left[a], 1 + sum/d}, {right[a], 1 + sum/n}} {
-				if math.Abs(of[0]-of[1]) > 2e-3*(of[1]-1) {
-					t.Errorf("share %g, z %g: %g, want %g", share, z, of[0], of[1])
-				}
+				Near(t, of[0], of[1], 2e-3*(of[1]-1), "share %g, z %g", share, z)
 			}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // The metric of a row is that of its definition: the mean squares over its observed cells of the derivatives,
@@ -73,7 +75,7 @@ func TestMetric(t *testing.T) {
 	}
 	scaled(s, view, slow, s.refs, length)
 	for l, want := range slow {
-		closeTo(t, "a weight of the metric", got[l]/want, 1, 1e-4)
+		Close(t, got[l]/want, 1, 1e-4, "a weight of the metric")
 		if l == k-1 {
 			break
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // table is a matrix in the units of x, with NaN in hidden cells.
@@ -49,7 +50,7 @@ func bends(d, n int, seed uint64) *table {
 
 // learned returns the model of the table after some epochs.
 func (q *table) learned(t *testing.T, rank, epochs, workers int) *Model {
-	p := poolOf(t, workers)
+	p := Workers(t, workers)
 	problem := NewProblem(q.x, q.d, q.n, q.n, divergence.KL, p)
 	for i := range q.d {
 		problem.Scale(0, i)
@@ -227,7 +228,7 @@ func TestNewSamplesAreTheSlowForm(t *testing.T) {
 			sample.Cells(func(t *Table, i int, mean, dev float64) { got[i] = t.Conditional(mean, dev) })
 			for i, want := range slowPredict(m, x) {
 				if want == want && i != 4 {
-					closeTo(t, name+": a cell", got[i], want, 1e-9)
+					Close(t, got[i], want, 1e-9, "%s: a cell", name)
 				}
 			}
 			if x[4] == x[4] && got[4] != 7 {

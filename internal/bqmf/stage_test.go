@@ -8,6 +8,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -34,7 +35,7 @@ func stages(t *testing.T, d, n int, hidden float64) (q *Problem, s *stager, p *p
 		}
 	}
 	q = problemOf(rows...)
-	p = poolOf(t, 2)
+	p = Workers(t, 2)
 	m := q.fitted(2, 8, p)
 	s = q.newStager(p, q.leaveOut(m, p), len(q.Active), m.K)
 	return q, s, p
@@ -67,7 +68,7 @@ func slowBeta(lines [][]float64, y []float64, over []int32, penalty float64) []f
 		a = append(a, times(centred, line))
 		a[r][r] += penalty
 	}
-	inverse, _ := solve(a)
+	inverse, _ := Inverse(a)
 	return times(inverse, times(centred, off(y)))
 }
 
@@ -128,11 +129,11 @@ func TestStageIsTheRegression(t *testing.T) {
 			return sum
 		}
 		for h, j := range places {
-			closeTo(t, "an observed cell without it", without[h],
-				says(slices.Delete(slices.Clone(places), h, h+1), before[h], int(j)), 1e-7)
+			Close(t, without[h], says(slices.Delete(slices.Clone(places), h, h+1), before[h], int(j)), 1e-7,
+				"an observed cell without it")
 		}
 		for j := range q.n {
-			closeTo(t, "a cell", stage.mean(q.Active[k], j, told[j]), says(places, told[j], j), 1e-7)
+			Close(t, stage.mean(q.Active[k], j, told[j]), says(places, told[j], j), 1e-7, "a cell")
 		}
 	}
 }
@@ -154,7 +155,7 @@ func slowView(s *stager, k int) (view [][]float64) {
 		spread := full(p.packV(j), p.K, v)
 		a := p.precision(row, j)
 		left := 1 - a*dot(u, times(spread, u))
-		inverse, _ := solve(spread)
+		inverse, _ := Inverse(spread)
 		e := &equations{times(inverse, v), inverse}
 		e.add(-a, s.line(s.q.data.Y, k)[j], u, nil) // takes the cell away
 		moved, _ := e.solve()
@@ -261,19 +262,19 @@ func TestStageShrink(t *testing.T) {
 	to := make([]float64, 70)
 	m.shrinks(to, 0)
 	for j, want := range map[int]float64{0: 1, 1: 1 - 0.75*0.2, 2: 1 - 0.75*0.8, 3: 0.25, 69: 0.25, 68: 1} {
-		closeTo(t, "a variance", to[j], want, 1e-15)
+		Close(t, to[j], want, 1e-15, "a variance")
 		y := []float64{1, math.NaN(), 1, math.NaN()}
 		for h, l := range []int{1, 3} {
 			if m.observed[2*l+j/64]>>(j%64)&1 != 0 {
 				y[[]int{1, 3}[h]] = 1
 			}
 		}
-		closeTo(t, "that of a new sample", rows[0].shrink(y), want, 1e-15)
+		Close(t, rows[0].shrink(y), want, 1e-15, "that of a new sample")
 	}
 	m.shrinks(to, 1)
-	closeTo(t, "a variance by samples alone", to[0], 0.25, 0)
+	Close(t, to[0], 0.25, 0, "a variance by samples alone")
 	m.shrinks(to, 2)
-	closeTo(t, "a variance without a stage", to[0], 1, 0)
+	Close(t, to[0], 1, 0, "a variance without a stage")
 }
 
 // TestDecodeStage: numbers are those of the stage that was encoded, and any of them that is cut off, out of

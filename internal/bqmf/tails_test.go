@@ -8,6 +8,7 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // problemOf returns the problem of rows, its scales made.
@@ -77,9 +78,9 @@ func TestTails(t *testing.T) {
 				if of.kind == logTail && step > 1 {
 					one := slowTail(y, x, of.r, of.back, 1)
 					b := math.Log(one / x[len(x)-1])
-					closeTo(t, of.name, v, one*(1+b*(step-1)), 1e-9*v)
+					Close(t, v, one*(1+b*(step-1)), 1e-9*v, "%s", of.name)
 				} else if v != q.tails.bounds[lower] {
-					closeTo(t, of.name, v, slowTail(y, x, of.r, of.back, step), 1e-9*math.Abs(v))
+					Close(t, v, slowTail(y, x, of.r, of.back, step), 1e-9*math.Abs(v), "%s", of.name)
 				}
 			}
 			if far := c.Y[len(c.Y)-1] - y[len(y)-1]; math.Abs(far-tailLength) > 1e-12 {
@@ -127,7 +128,7 @@ func TestLeaveOutEnds(t *testing.T) {
 	row := []float64{3, 1, 4, 1.5, 9, 2.6, 5.3, 5.8, 9.7, 9.3}
 	other := []float64{2, 7, 1, 8, 2.8, 1.8, 2.9, 4, 5, 9}
 	q := problemOf(row, other)
-	p := poolOf(t, 1)
+	p := Workers(t, 1)
 	m := q.fitted(1, 1, p)
 	of := q.leaveOut(m, p)
 	l := &rowLearner{q: q, m: m, read: newLeaver(nil, q, m, of, q.reader.share())}
@@ -146,8 +147,8 @@ func TestLeaveOutEnds(t *testing.T) {
 			continue
 		}
 		deviation := l.deviationWithout(at, l.y[at])
-		closeTo(t, "its prediction", l.predict(at),
-			e.table.Mean(l.without[at]/deviation, l.deviations[at]/deviation), 1e-12)
+		Close(t, l.predict(at), e.table.Mean(l.without[at]/deviation, l.deviations[at]/deviation), 1e-12,
+			"its prediction")
 	}
 	if l.end(row[0]) != nil {
 		t.Error("a cell between the ends is judged as one of them")
@@ -159,8 +160,7 @@ func TestLeaveOutEnds(t *testing.T) {
 			squares += y * y / 9
 		}
 	}
-	closeTo(t, "the deviation of the others", l.deviationWithout(4, l.y[4]), math.Sqrt(squares-sum*sum),
-		1e-12)
+	Close(t, l.deviationWithout(4, l.y[4]), math.Sqrt(squares-sum*sum), 1e-12, "the deviation of the others")
 }
 
 // TestMassBeyondTail: where the mass of an end that comes often goes beyond the first knots of its tail, the

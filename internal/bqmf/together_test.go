@@ -7,6 +7,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // smooth returns a table of rows that go over into one another, as spectra do; the first
@@ -52,7 +53,7 @@ func TestHiddenTogether(t *testing.T) {
 	if m.Together == nil || !(m.Together.Factor > 1.5) {
 		t.Fatalf("together %v", m.Together)
 	}
-	p := poolOf(t, 1)
+	p := Workers(t, 1)
 	held := func() (share float64) {
 		m.Each(p, false, func(_ *Table, i, j int, mean, deviation float64) {
 			if x := q.x[i*q.n+j]; x != x {
@@ -121,14 +122,13 @@ func TestRehearsalIsTheEquations(t *testing.T) {
 				t := of.line(of.together, s.active[i])[c]
 				return t == t
 			}
-			closeTo(t, "together", got,
-				dot(away[i], place(func(i int) bool { return observed[i] && !hidden(i) },
-					-1)), 1e-9)
+			Close(t, got, dot(away[i], place(func(i int) bool { return observed[i] && !hidden(i) },
+				-1)), 1e-9, "together")
 			alone := place(func(i int) bool { return observed[i] }, i)
 			all := place(func(i int) bool { return observed[i] }, -1)
 			y := s.line(q.data.Y, a)[j]
 			if share := 1 - (y-dot(away[i], all))/(y-dot(away[i], alone)); share < 1-slack {
-				closeTo(t, "alone", of.line(of.alone, a)[c], dot(away[i], alone), 1e-9)
+				Close(t, of.line(of.alone, a)[c], dot(away[i], alone), 1e-9, "alone")
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func TestRehearsalIsTheRegression(t *testing.T) {
 				want += w[kind] * slowRegression(of, s.line(s.filled, k), rest, s.recipes[kind].ridge,
 					float64(len(places)), j)
 			}
-			closeTo(t, "a regression in a rehearsal", r.together[c], want, 1e-8)
+			Close(t, r.together[c], want, 1e-8, "a regression in a rehearsal")
 		}
 	}
 	if some < 5 {
@@ -231,7 +231,7 @@ func TestFactorOfTheTogether(t *testing.T) {
 		s.rehearsal = &rehearsal{samples: []int{0, 2}, alone: append(c.more, none...),
 			variance: append(c.said, none...)}
 		got := s.learnt(2)
-		closeTo(t, c.name, got.Factor, c.want, 1e-12)
+		Close(t, got.Factor, c.want, 1e-12, "%s", c.name)
 		if got.Usual[0] != 0.5 || got.Usual[1] != 0.25 {
 			t.Errorf("usual %v", got.Usual)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // Rounds of learning from new samples are the equations in dense matrices, the precision of each row by the
@@ -48,7 +49,7 @@ func TestUpdateIsTheSlowForm(t *testing.T) {
 		rows := make([]*equations, d)
 		for i := range rows {
 			if u := m.rowU(i); m.Tau[i] > 0 {
-				p, _ := solve(full(m.packU(i), k, u))
+				p, _ := Inverse(full(m.packU(i), k, u))
 				rows[i] = &equations{times(p, u), p}
 			}
 		}
@@ -73,9 +74,9 @@ func TestUpdateIsTheSlowForm(t *testing.T) {
 		now.U, now.BU = u, bu
 	}
 	for c, want := range now.U {
-		closeTo(t, "an entry of U", got.U[c], want, 1e-8)
+		Close(t, got.U[c], want, 1e-8, "an entry of U")
 	}
 	for c, want := range now.BU {
-		closeTo(t, "a second moment", got.BU[c], want, 1e-8)
+		Close(t, got.BU[c], want, 1e-8, "a second moment")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/big"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // Tests of the divergences against numbers of 1500 bits and against differences.
@@ -103,21 +105,15 @@ func TestBetaNearby(t *testing.T) {
 				if math.Abs(beta*(beta-1)) >= 1.0/17 {
 					size += (math.Pow(x, beta) + math.Pow(at, beta)) * 64
 				}
-				if math.Abs(got-want) > 1e-15*size+1e-13*want {
-					t.Errorf("β %v, Δ(%v, %v) = %v, want %v", beta, x, at, got, want)
-				}
+				Near(t, got, want, 1e-15*size+1e-13*want, "β %v, Δ(%v, %v)", beta, x, at)
 				num, den := make([]float64, 1), make([]float64, 1)
 				l.Terms(num, den, []float64{x}, []float64{at}, l.Least())
-				if d := den[0] - num[0]; math.Abs(d-slope) > 1e-13*(num[0]+den[0]) {
-					t.Errorf("β %v, ∂Δ(%v, %v) = %v, want %v", beta, x, at, d, slope)
-				}
+				Near(t, den[0]-num[0], slope, 1e-13*(num[0]+den[0]), "β %v, ∂Δ(%v, %v)", beta, x, at)
 			}
 		}
 		if beta >= 1e-9 {
-			if got, want := l.Value(0, 2.5, l.Least()),
-				math.Pow(2.5, beta)/beta; math.Abs(got-want) > 1e-12*want {
-				t.Errorf("β %v, Δ(0, 2.5) = %v, want %v", beta, got, want)
-			}
+			want := math.Pow(2.5, beta) / beta
+			Near(t, l.Value(0, 2.5, l.Least()), want, 1e-12*want, "β %v, Δ(0, 2.5)", beta)
 		}
 	}
 }
@@ -146,10 +142,10 @@ func TestSteps(t *testing.T) {
 	} {
 		l := Loss(c.l)
 		for _, den := range []float64{4, 0x1p-900} {
-			closeTo(t, "Step", math.Log2(l.Step(den/4, den)), c.step, 1e-15)
-			closeTo(t, "StepSquare", math.Log2(l.StepSquare(den/4, den)), c.square, 1e-15)
+			Near(t, math.Log2(l.Step(den/4, den)), c.step, 1e-15, "Step")
+			Near(t, math.Log2(l.StepSquare(den/4, den)), c.square, 1e-15, "StepSquare")
 		}
-		closeTo(t, "Scale", math.Log2(l.Scale(8)), c.scale, 1e-14)
+		Near(t, math.Log2(l.Scale(8)), c.scale, 1e-14, "Scale")
 		if a, b := l.Step(0, 1), l.StepSquare(0, 0); a != 0 || b != 0 {
 			t.Errorf("β %v: steps of 0 are %v and %v", l, a, b)
 		}
@@ -185,9 +181,9 @@ func TestSums(t *testing.T) {
 				seen += v
 			}
 		}
-		closeTo(t, "all", l.Sum(x, fit, num, nil, low), all, 1e-13*all)
-		closeTo(t, "observed", l.Sum(x, fit, num, observed, low), seen, 1e-13*seen)
-		closeTo(t, "weighted", l.WeightedSum(x, fit, weight, low), weighted, 1e-13*weighted)
+		Near(t, l.Sum(x, fit, num, nil, low), all, 1e-13*all, "all")
+		Near(t, l.Sum(x, fit, num, observed, low), seen, 1e-13*seen, "observed")
+		Near(t, l.WeightedSum(x, fit, weight, low), weighted, 1e-13*weighted, "weighted")
 	}
 }
 
@@ -248,29 +244,21 @@ func TestDifferentiate(t *testing.T) {
 		same, slopeSame := v(), v()
 		l.Differentiate(same, slopeSame, v(), v(), ats, ats, l.Least())
 		for i, x := range xs {
-			closeTo(t, "value", value[i], l.Value(x, ats[i], l.Least()),
-				1e-14*(x+ats[i])*(1+math.Abs(value[i])))
+			Near(t, value[i], l.Value(x, ats[i], l.Least()), 1e-14*(x+ats[i])*(1+math.Abs(value[i])), "value")
 			if s0[i] != slope[i] || c0[i] != curvature[i] || e0[i] != expected[i] {
 				t.Errorf("β %v: derivatives without values are others", l)
 			}
-			closeTo(t, "value of equals", same[i], 0, 1e-13*(1+l.Scale(ats[i])))
+			Near(t, same[i], 0, 1e-13*(1+l.Scale(ats[i])), "value of equals")
 		}
 		for i := 1; i < count; i += 3 {
 			x, at := xs[i], ats[i]
 			h := 1e-4 * at
 			scale := expected[i] * (1 + x/at)
-			closeTo(t, "slope", slope[i], (value[i+1]-value[i-1])/(2*h), 1e-6*scale*at)
-			closeTo(t, "expected", expected[i], math.Pow(at, float64(l)-2), 1e-12*expected[i])
-			closeTo(t, "curvature", curvature[i], (slope[i+1]-slope[i-1])/(2*h), 1e-6*scale)
+			Near(t, slope[i], (value[i+1]-value[i-1])/(2*h), 1e-6*scale*at, "slope")
+			Near(t, expected[i], math.Pow(at, float64(l)-2), 1e-12*expected[i], "expected")
+			Near(t, curvature[i], (slope[i+1]-slope[i-1])/(2*h), 1e-6*scale, "curvature")
 			split := psi[i+1] - psi[i-1] - x*(phi[i+1]-phi[i-1])
-			closeTo(t, "ψ - xφ", split/(2*h), slope[i], 1e-6*scale*at)
+			Near(t, split/(2*h), slope[i], 1e-6*scale*at, "ψ - xφ")
 		}
-	}
-}
-
-func closeTo(t *testing.T, what string, got, want, by float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= by) {
-		t.Errorf("%s: got %v, want %v within %v", what, got, want, by)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // rowOf is a row's w, w̄ and a, np numbers of which n are not padding.
@@ -95,9 +96,7 @@ func compare(t *testing.T, what string, got, want []float64, tolerance float64) 
 		scale = max(scale, math.Abs(v))
 	}
 	for i, v := range want {
-		if !(math.Abs(got[i]-v) <= tolerance*scale) {
-			t.Fatalf("%s[%d] = %v, want %v", what, i, got[i], v)
-		}
+		Near(t, got[i], v, tolerance*scale, "%s[%d]", what, i)
 	}
 }
 
@@ -378,9 +377,7 @@ func TestUnseen(t *testing.T) {
 		before := slices.Clone(v)
 		s.Mix(size, count)
 		mass = mass*(1-float64(size)/d) + size
-		if math.Abs(s.Weight()-mass) > 1e-12 {
-			t.Fatalf("the rows weigh %v, want %v", s.Weight(), mass)
-		}
+		Near(t, s.Weight(), mass, 1e-12, "the rows weigh")
 		for tile := range s.Tiles() {
 			s.StepTile(0, tile, v, 0)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // problem is a random kernel in both layouts.
@@ -51,13 +52,6 @@ func newProblem(n, m int) *problem {
 	return p
 }
 
-func near(t *testing.T, what string, got, want, scale float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= 1e-13*scale) {
-		t.Errorf("%s = %v, want %v", what, got, want)
-	}
-}
-
 func TestAgainstDefinitions(t *testing.T) {
 	for n := 1; n <= 40; n += 3 {
 		for _, m := range []int{1, 2, 3, 8, 17} {
@@ -74,14 +68,15 @@ func TestAgainstDefinitions(t *testing.T) {
 					return s
 				}
 				e := func(i, j int) float64 { return p.e[(i/8*m+j)*8+i%8] }
-				near(t, "column sum", c[j], sum(func(i int) float64 { return p.v[i] * e(i, j) }), float64(n))
-				near(t, "diagonal", mu[2*j], sum(func(i int) float64 { return p.v[i] * e(i, j) * e(i, j) }),
-					float64(n))
+				Near(t, c[j], sum(func(i int) float64 { return p.v[i] * e(i, j) }), 1e-13*float64(n),
+					"column sum")
+				Near(t, mu[2*j], sum(func(i int) float64 { return p.v[i] * e(i, j) * e(i, j) }),
+					1e-13*float64(n), "diagonal")
 				for k := range j + 1 {
 					want := sum(func(i int) float64 { return p.v[i] * e(i, j) * e(i, k) })
-					near(t, "Gram", g[j*Pad(m)+k], want, float64(n))
+					Near(t, g[j*Pad(m)+k], want, 1e-13*float64(n), "Gram")
 					if k == j-1 {
-						near(t, "off-diagonal", mu[2*k+1], want, float64(n))
+						Near(t, mu[2*k+1], want, 1e-13*float64(n), "off-diagonal")
 					}
 				}
 			}
@@ -115,10 +110,10 @@ func TestAgainstDefinitions(t *testing.T) {
 					}
 					return s
 				}
-				near(t, "mean", mean[i], mean1(q), 20)
-				near(t, "covariance", cov[i], p.zeta[i]*cov1(q, p.y)-p.weights[i]*cov1(l, p.y), 20)
-				near(t, "covariance, from two", other[i], cov[i], 20)
-				near(t, "covariance of its own", own[i], p.weights[i]*cov1(q, p.y), 20)
+				Near(t, mean[i], mean1(q), 2e-12, "mean")
+				Near(t, cov[i], p.zeta[i]*cov1(q, p.y)-p.weights[i]*cov1(l, p.y), 2e-12, "covariance")
+				Near(t, other[i], cov[i], 2e-12, "covariance, from two")
+				Near(t, own[i], p.weights[i]*cov1(q, p.y), 2e-12, "covariance of its own")
 			}
 		}
 	}
@@ -164,12 +159,8 @@ func TestPowerMean(t *testing.T) {
 						cov += p[J] / sum * p[K] / sum * (q[J] - q[K]) * float64(J-K)
 					}
 				}
-				if !(math.Abs(mean[i]-want) <= 1e-13*want) {
-					t.Errorf("%d levels, z=%v: mean %v, want %v", m, z, mean[i], want)
-				}
-				if !(math.Abs(slope[i]-cov) <= 1e-11*cov) {
-					t.Errorf("%d levels, z=%v: slope %v, want %v", m, z, slope[i], cov)
-				}
+				Near(t, mean[i], want, 1e-13*want, "%d levels, z=%v: mean", m, z)
+				Near(t, slope[i], cov, 1e-11*cov, "%d levels, z=%v: slope", m, z)
 			}
 		}
 	}
@@ -260,7 +251,7 @@ func TestFisher(t *testing.T) {
 		}
 		Fisher(a, s, 3, low)
 		for i, got := range a {
-			near(t, "Fisher", got, float64(i+1)*float64(i+1)*3/max(float64(i)/8, low), 1e4)
+			Near(t, got, float64(i+1)*float64(i+1)*3/max(float64(i)/8, low), 1e-9, "Fisher")
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // exactSolution solves L λ = r with λ_0 = 0 by Gaussian elimination over the rationals.
@@ -73,9 +74,7 @@ func TestSolveLaplacian(t *testing.T) {
 			scale = max(scale, math.Abs(v))
 		}
 		for i := range want {
-			if math.Abs(got[i]-want[i]) > 1e-14*scale {
-				t.Errorf("coupling %g: λ_%d = %v, want %v", weak, i, got[i], want[i])
-			}
+			Near(t, got[i], want[i], 1e-14*scale, "coupling %g: λ_%d", weak, i)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package monotone
 import (
 	"math"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestStep follows the rule as the paper prints it, with math.Pow.
@@ -32,8 +34,6 @@ func TestStep(t *testing.T) {
 func TestCosine(t *testing.T) {
 	for i := range 101 {
 		p := float64(i) / 100
-		if want := (1 + math.Cos(math.Pi*p)) / 2; math.Abs(Cosine(p)-want) > 1e-15 {
-			t.Errorf("cosine(%v) = %v, want %v", p, Cosine(p), want)
-		}
+		Near(t, Cosine(p), (1+math.Cos(math.Pi*p))/2, 1e-15, "cosine(%v)", p)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -20,17 +20,17 @@ func TestPinned(t *testing.T) {
 		m := 1 + r.IntN(8)
 		d, num, den := make([]float64, m), make([]float64, m), make([]float64, m)
 		for l := range d {
-			d[l], num[l], den[l] = math.Exp(10*normal(&r)), math.Exp(20*normal(&r)), math.Exp(5*normal(&r))
+			d[l], num[l], den[l] = math.Exp(10*Normal(&r)), math.Exp(20*Normal(&r)), math.Exp(5*Normal(&r))
 			if r.IntN(3) == 0 {
 				num[l] = 0
 			}
 		}
-		all := total(num)
-		span := math.Exp(5 * normal(&r))
-		before := total(d)
+		all := TotalOf(num)
+		span := math.Exp(5 * Normal(&r))
+		before := TotalOf(d)
 		pinned(d, num, den, span, 0)
-		if total(d)-total(d) != 0 || all > 0 && math.Abs(total(d)-span) > 1e-9*span || all == 0 &&
-			total(d) != before {
+		if TotalOf(d)-TotalOf(d) != 0 || all > 0 && math.Abs(TotalOf(d)-span) > 1e-9*span || all == 0 &&
+			TotalOf(d) != before {
 			t.Fatalf("num %v, den %v, span %v: %v", num, den, span, d)
 		}
 	}
@@ -60,18 +60,16 @@ func TestPinnedStep(t *testing.T) {
 		d, num, den := make([]float64, m), make([]float64, m), make([]float64, m)
 		least := 0
 		for l := range d {
-			d[l], num[l], den[l] = math.Exp(2*normal(&r)), math.Exp(2*normal(&r)), math.Exp(2*normal(&r))
+			d[l], num[l], den[l] = math.Exp(2*Normal(&r)), math.Exp(2*Normal(&r)), math.Exp(2*Normal(&r))
 			if den[l] < den[least] {
 				least = l
 			}
 		}
-		was, span := slices.Clone(d), math.Exp(4*normal(&r))
+		was, span := slices.Clone(d), math.Exp(4*Normal(&r))
 		pinned(d, num, den, span, 0)
 		for l, got := range d {
 			want := was[l] * num[l] / (den[l] - den[least] + was[least]*num[least]/d[least])
-			if math.Abs(got-want) > 1e-10*want {
-				t.Fatalf("num %v, den %v, span %v: level %d has %v, want %v", num, den, span, l, got, want)
-			}
+			Near(t, got, want, 1e-10*want, "num %v, den %v, span %v: level %d", num, den, span, l)
 		}
 	}
 }
@@ -101,13 +99,9 @@ func TestEM(t *testing.T) {
 		p.EM(0, Sums{Num: []float64{4, 0, 6}, Den: []float64{2, 5, 3}, Shares: []float64{4, 2, 1},
 			Prior: []float64{1, 2, 3}, Line: Line{Num: 3, Den: 2, Share: 8, Prior: 1}}, loss, c.lambda)
 		for l, want := range c.want {
-			if math.Abs(p.Inc[l]-want) > 1e-14*math.Abs(want) {
-				t.Errorf("%v, λ %v: increment %d is %v, want %v", c.x, c.lambda, l, p.Inc[l], want)
-			}
+			Near(t, p.Inc[l], want, 1e-14*math.Abs(want), "%v, λ %v: increment %d", c.x, c.lambda, l)
 		}
-		if math.Abs(p.S[0]-c.line) > 1e-15 {
-			t.Errorf("%v, λ %v: slope %v, want %v", c.x, c.lambda, p.S[0], c.line)
-		}
+		Near(t, p.S[0], c.line, 1e-15, "%v, λ %v: slope", c.x, c.lambda)
 	}
 }
 
@@ -165,9 +159,7 @@ func TestStepR(t *testing.T) {
 		}
 		p.StepR(0, slices.Clone(g), unit, Pace{Rate: 0, Count: 1})
 		for l, v := range want {
-			if got := p.MomR.Mu[l] / (1 - beta1); math.Abs(got-v) > 1e-8*(1+math.Abs(v)) {
-				t.Errorf("%+v: gradient %d is %v, want %v", c, l, got, v)
-			}
+			Near(t, p.MomR.Mu[l]/(1-beta1), v, 1e-8*(1+math.Abs(v)), "%+v: gradient %d", c, l)
 		}
 	}
 }
@@ -208,13 +200,4 @@ func TestWarmIndex(t *testing.T) {
 	if TakeWarm(f, back, index, 0) == nil {
 		t.Error("7 is read")
 	}
-}
-
-func normal(r *random.Source) float64 { return elem.NormalQuantile((r.Float64() + 0x1p-54)) }
-
-func total(v []float64) (s float64) {
-	for _, x := range v {
-		s += x
-	}
-	return s
 }

@@ -6,13 +6,11 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
-
-func normal(r *random.Source) float64 { return elem.NormalQuantile(r.Float64()*(1-1e-15) + 5e-16) }
 
 // problem is d × n, with factors and a share of the cells hidden.
 func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty float64) *Problem {
@@ -25,7 +23,7 @@ func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty fl
 		Held: func(divergence.Loss, []float64, int, float64, []float64) float64 { return 0 }}
 	t.Cleanup(p.Pool.Close)
 	for i := range p.X {
-		p.X[i] = math.Exp(normal(&r))
+		p.X[i] = math.Exp(Normal(&r))
 		if i%5 == 0 && loss > 0 {
 			p.X[i] = 0
 		}
@@ -139,10 +137,8 @@ func TestNewtonGradient(t *testing.T) {
 					*v = old - step
 					below := total()
 					*v = old
-					if want := (above - below) / (2 * step); !(math.Abs(g-want) <= 1e-5*(1+math.Abs(want))) {
-						t.Fatalf("loss %v: gradient at (%d, %d) is %v, by differences %v", loss, c, j, g,
-							want)
-					}
+					want := (above - below) / (2 * step)
+					Near(t, g, want, 1e-5*(1+math.Abs(want)), "loss %v: gradient at (%d, %d)", loss, c, j)
 					if want := (above + below - 2*middle) / (step * step); !f.exact &&
 						!(math.Abs(h-want) <= 1e-3*(1+math.Abs(want))) {
 						t.Fatalf("loss %v: curvature at (%d, %d) is %v, by differences %v", loss, c, j, h,
@@ -282,8 +278,8 @@ func TestStepLength(t *testing.T) {
 		spread := float64(trial % 12)
 		slope, c2, c3, rho := 0.0, 0.0, 0.0, 0.0
 		for i := range x {
-			x[i], w[i], d[i] = math.Exp(spread*normal(&r)/4), math.Exp(spread*normal(&r)/4),
-				normal(&r)*math.Exp(spread*normal(&r)/4)
+			x[i], w[i], d[i] = math.Exp(spread*Normal(&r)/4), math.Exp(spread*Normal(&r)/4),
+				Normal(&r)*math.Exp(spread*Normal(&r)/4)
 			if r.Float64() < 0.2 {
 				x[i] = 0
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // counts are d × n of which a share is not 0: rows of different means, every seventh denser than others, one
@@ -214,9 +215,7 @@ func TestThinGroups(t *testing.T) {
 	}
 	for _, c := range [][2][]float64{{p.V, next}, {p.U, nextU}} {
 		for i, want := range c[1] {
-			if !(math.Abs(c[0][i]-want) <= 1e-12*want) {
-				t.Fatalf("number %d is %v, want %v", i, c[0][i], want)
-			}
+			Near(t, c[0][i], want, 1e-12*want, "number %d", i)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -122,9 +123,8 @@ func TestGradient(t *testing.T) {
 				p.look()
 				down := tile.look()
 				z[c] = at
-				if want := (up - down) / (2 * h); !(math.Abs(g[c]-want) <= 1e-7*(1+math.Abs(want))) {
-					t.Errorf("loss %v: gradient in log v_%d is %v, by differences %v", loss, c, g[c], want)
-				}
+				want := (up - down) / (2 * h)
+				Near(t, g[c], want, 1e-7*(1+math.Abs(want)), "loss %v: gradient in log v_%d", loss, c)
 			}
 			p.look()
 			last, now := math.Inf(1), -1
@@ -239,9 +239,8 @@ func TestColumns(t *testing.T) {
 		}
 		for c := range k {
 			for j := range n {
-				if want := of.V[c][j]; math.Abs(v[c*n+j]-want) > by*want {
-					t.Errorf("coordinate %d of column %d is %v, want %v", c, j, v[c*n+j], want)
-				}
+				want := of.V[c][j]
+				Near(t, v[c*n+j], want, by*want, "coordinate %d of column %d", c, j)
 			}
 		}
 	}
@@ -592,10 +591,8 @@ func TestCells(t *testing.T) {
 				"slope":     {of.group.slope[at], s * (1 - y/v), s * (1 + y/v)},
 				"curvature": {of.group.curvature[at], s * s / v, s * s / v},
 			} {
-				if !(math.Abs(pair[0]-pair[1]) <= 1e-12*pair[2]) {
-					t.Fatalf("row %d, w=%v, x=%v, ratios %v: the %s is %v, want %v", row, w, y, which == 1,
-						what, pair[0], pair[1])
-				}
+				Near(t, pair[0], pair[1], 1e-12*pair[2], "row %d, w=%v, x=%v, ratios %v: the %s", row, w, y,
+					which == 1, what)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // fillForm adds rows of random numbers to a form and returns it with its dense copy.
@@ -134,9 +135,7 @@ func TestFactor(t *testing.T) {
 			if times := f.Times(c, x) + lambda*h[c][c]*x[c]; math.Abs(sum-times) > 1e-12*(1+math.Abs(sum)) {
 				t.Errorf("round %d: Times(%d) = %v, want %v", round, c, times, sum)
 			}
-			if math.Abs(sum-f.G[c]) > 1e-10 {
-				t.Errorf("round %d: equation %d has %v, want %v", round, c, sum, f.G[c])
-			}
+			Near(t, sum, f.G[c], 1e-10, "round %d: equation %d", round, c)
 		}
 	}
 	f := newQuadratic(2)
@@ -156,9 +155,7 @@ func TestBoundedFar(t *testing.T) {
 	}
 	f.Bounded([]float64{0, 1, 1}, 1e-12)
 	for c, want := range []float64{0, 3, 5} {
-		if !(math.Abs(f.S[c]-want) <= 1e-6*want) {
-			t.Errorf("unknown %d moves by %v, want %v", c, f.S[c], want)
-		}
+		Near(t, f.S[c], want, 1e-6*want, "unknown %d", c)
 	}
 }
 
@@ -193,9 +190,7 @@ func TestDescend(t *testing.T) {
 		}
 		f.descend(v)
 		for c, s := range f.S {
-			if !(math.Abs(s-want[c]) <= 1e-9*(1+math.Abs(want[c]))) {
-				t.Fatalf("round %d: unknown %d moves by %v, want %v", round, c, s, want[c])
-			}
+			Near(t, s, want[c], 1e-9*(1+math.Abs(want[c])), "round %d: unknown %d", round, c)
 		}
 	}
 }
@@ -237,9 +232,7 @@ func TestStays(t *testing.T) {
 		}
 		taken++
 		for c, x := range f.S {
-			if !(math.Abs(x-s[c]) <= 1e-8*(1+math.Abs(s[c]))) {
-				t.Fatalf("round %d: unknown %d moves by %v, want %v", round, c, x, s[c])
-			}
+			Near(t, x, s[c], 1e-8*(1+math.Abs(s[c])), "round %d: unknown %d", round, c)
 		}
 		least := math.Inf(1)
 		for c := range k {

@@ -7,6 +7,7 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -74,16 +75,14 @@ func TestRatio(t *testing.T) {
 			v, s, by := value[i], steep[i], math.Max(value[i], low)
 			size := rho + float64(m)  // of the exponents, which have as many units in the last place
 			rough := 9e-15 * math.Ln2 // of elem.RoughLog2
-			if want := divergence.KL.Value(x, v,
-				divergence.KL.Least()); !(math.Abs(loss[i]-want) <= (rough+1e-15*size)*(x+v)) {
-				t.Errorf("%d levels, ρ=%v, w=%v, x=%v: loss %v, want %v", m, rho, w[i], x, loss[i], want)
-			}
-			if want := s * (1 - x/by); !(math.Abs(slope[i]-want) <= 1e-13*size*(s*(1+x/by))+tail) {
-				t.Errorf("%d levels, ρ=%v, w=%v, x=%v: slope %v, want %v", m, rho, w[i], x, slope[i], want)
-			}
-			if want := s * s / by; !(math.Abs(curvature[i]-want) <= 1e-13*size*want+tail) {
-				t.Errorf("%d levels, ρ=%v, w=%v: curvature %v, want %v", m, rho, w[i], curvature[i], want)
-			}
+			Near(t, loss[i], divergence.KL.Value(x, v,
+				divergence.KL.Least()), (rough+1e-15*size)*(x+v), "%d levels, ρ=%v, w=%v, x=%v: loss", m,
+				rho, w[i], x)
+			Near(t, slope[i], s*(1-x/by), 1e-13*size*(s*(1+x/by))+tail, "%d levels, ρ=%v, w=%v, x=%v: slope",
+				m, rho, w[i], x)
+			want := s * s / by
+			Near(t, curvature[i], want, 1e-13*size*want+tail, "%d levels, ρ=%v, w=%v: curvature", m, rho,
+				w[i])
 		}
 	}
 	if ratios < 400 {
@@ -191,10 +190,8 @@ func TestSheet(t *testing.T) {
 			if !(math.Abs(value[i]-v) <= 1e-14*size*ofRange) || !(value[i] >= q[0] && value[i] <= q[m-1]) {
 				t.Fatalf("round %d, form %d: T(%v) = %v, want %v", round, f.form, w, value[i], v)
 			}
-			if !(math.Abs(slope[i]-s) <= 1e-12*size*s+1e-120/squash.Std) {
-				t.Fatalf("round %d, form %d, m=%d: the slope at %v is %v, want %v", round, f.form, m, w,
-					slope[i], s)
-			}
+			Near(t, slope[i], s, 1e-12*size*s+1e-120/squash.Std, "round %d, form %d, m=%d: the slope at %v",
+				round, f.form, m, w)
 		}
 	}
 	for f := exact; f <= powers; f++ {

@@ -10,6 +10,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // problem is a positive y, a start, and the weights of a linear
@@ -41,13 +42,6 @@ func newProblem(d, n, k int) *problem {
 			p.start.V[c*p.np+j] = 0.5 + r.Float64()
 		}
 	}
-	return p
-}
-
-// worker returns a pool of one.
-func worker(t testing.TB) *pool.Pool {
-	p := pool.New(1, 1)
-	t.Cleanup(p.Close)
 	return p
 }
 
@@ -143,7 +137,7 @@ func methods(updates ...int) (all []method) {
 }
 
 func TestGradients(t *testing.T) {
-	one := worker(t)
+	one := Workers(t, 1)
 	for _, size := range [][4]int{{7, 10, 3, 0}, {11, 6, 2, 0}, {20, 5, 1, 0}, {3, 4, 6, 0}, {7, 10, 3, 25},
 		{12, 9, 2, 40}, {5, 6, 7, 10}} {
 		for _, kind := range methods(1, 2, 7, 100) {
@@ -171,7 +165,7 @@ func TestGradients(t *testing.T) {
 						*y = at
 					}
 				}
-				closeTo(t, "gradient", got, want, 1e-7*largest(want))
+				NearAll(t, got, want, 1e-7*LargestOf(want), "gradient")
 			})
 		}
 	}
@@ -227,7 +221,7 @@ func TestAllocations(t *testing.T) {
 // TestZeros: rows and columns of zeros, and zeros in the start, give
 // numbers throughout.
 func TestZeros(t *testing.T) {
-	one := worker(t)
+	one := Workers(t, 1)
 	for _, kind := range methods(1, 30, 29) {
 		for _, scale := range []float64{1, 1e150, 1e-150} {
 			p := newProblem(12, 9, 3)
@@ -258,7 +252,7 @@ func TestZeros(t *testing.T) {
 
 // TestConverges: many updates of an exact product come near it.
 func TestConverges(t *testing.T) {
-	one := worker(t)
+	one := Workers(t, 1)
 	p := newProblem(15, 12, 3)
 	for i := range p.d {
 		p.row(p.y[i*p.np:(i+1)*p.np], p.start, i)
@@ -274,13 +268,13 @@ func TestConverges(t *testing.T) {
 		}
 		for i := range p.d {
 			p.row(w, by.Result(), i)
-			closeTo(t, kind.String(), w, p.y[i*p.np:(i+1)*p.np], tol*largest(p.y))
+			NearAll(t, w, p.y[i*p.np:(i+1)*p.np], tol*LargestOf(p.y), "%v", kind)
 		}
 	}
 }
 
 func BenchmarkProjection(b *testing.B) {
-	one := worker(b)
+	one := Workers(b, 1)
 	for _, size := range [][3]int{{160, 80, 8}, {500, 256, 10}} {
 		p := newProblem(size[0], size[1], size[2])
 		ybar := make([]float64, len(p.y))
@@ -302,32 +296,6 @@ func BenchmarkProjection(b *testing.B) {
 				}
 			})
 		}
-	}
-}
-
-func largest(v []float64) float64 {
-	top := 0.0
-	for _, x := range v {
-		top = max(top, math.Abs(x))
-	}
-	return top
-}
-
-func closeTo(t *testing.T, what string, got, want []float64, tol float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s: %d values, want %d", what, len(got), len(want))
-		return
-	}
-	worst, at := 0.0, -1
-	for i := range got {
-		if d := math.Abs(got[i] - want[i]); !(d <= worst) {
-			worst, at = d, i
-		}
-	}
-	if !(worst <= tol) {
-		t.Errorf("%s[%d] = %.17g, want %.17g: off by %.2g, tolerance %.2g", what, at, got[at], want[at],
-			worst, tol)
 	}
 }
 

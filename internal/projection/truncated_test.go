@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 func TestTruncatedSVD(t *testing.T) {
-	one := worker(t)
+	one := Workers(t, 1)
 	// set makes y = Σ s_c a_c b_cᵀ of orthonormal a, b: cosines.
 	set := func(p *problem, s []float64) {
 		cosine := func(n, c, i int) float64 {
@@ -50,9 +52,7 @@ func TestTruncatedSVD(t *testing.T) {
 			if c < rank {
 				want = s[c]
 			}
-			if math.Abs(math.Sqrt(norm)-want) > 1e-13*s[0] {
-				t.Errorf("%v: component %d of length %v, want %v", size, c, math.Sqrt(norm), want)
-			}
+			Near(t, math.Sqrt(norm), want, 1e-13*s[0], "%v: component %d of length", size, c)
 			if hi, lo := slices.Max(row(c)), slices.Min(row(c)); hi < -lo {
 				t.Errorf("%v: component %d has entries from %v to %v", size, c, lo, hi)
 			}
@@ -76,10 +76,10 @@ func TestTruncatedSVD(t *testing.T) {
 		w := make([]float64, p.np)
 		for i := range p.d {
 			p.row(w, f, i)
-			closeTo(t, "truncation", w, p.y[i*p.np:(i+1)*p.np], 1e-13*s[0])
+			NearAll(t, w, p.y[i*p.np:(i+1)*p.np], 1e-13*s[0], "truncation")
 		}
 		if p.k >= rank {
-			closeTo(t, "the gradient of the identity", g, p.wbar, 0)
+			NearAll(t, g, p.wbar, 0, "the gradient of the identity")
 		}
 		copy(p.y, full)
 	}
@@ -110,7 +110,7 @@ func TestTruncatedSVD(t *testing.T) {
 // TestTruncatedSVDSmall: of entries of one magnitude the first is positive, and singular values that only
 // rounding sets apart are equal, at the scale of the longer side.
 func TestTruncatedSVDSmall(t *testing.T) {
-	one := worker(t)
+	one := Workers(t, 1)
 	p := newProblem(2, 2, 1)
 	clear(p.y)
 	p.y[0], p.y[1] = -3, 3
@@ -131,7 +131,7 @@ func TestTruncatedSVDSmall(t *testing.T) {
 // TestWeighted: the decomposition by weights of columns is that of the columns times their roots, divided by
 // them.
 func TestWeighted(t *testing.T) {
-	one := worker(t)
+	one := Workers(t, 1)
 	p := newProblem(5, 6, 2)
 	roots := []float64{2, 1, 4, 0, 1, 2}
 	weights := make([]float64, len(roots))
@@ -148,16 +148,14 @@ func TestWeighted(t *testing.T) {
 	if err := plain.Forward(p.y, Factors{}); err != nil {
 		t.Fatal(err)
 	}
-	closeTo(t, "U", by.Result().U, plain.Result().U, 1e-15)
+	NearAll(t, by.Result().U, plain.Result().U, 1e-15, "U")
 	for c := range p.k {
 		for j, r := range roots {
 			want := 0.0
 			if r > 0 {
 				want = plain.Result().V[c*p.np+j] * 4 / r
 			}
-			if got := by.Result().V[c*p.np+j]; math.Abs(got-want) > 1e-15 {
-				t.Errorf("V[%d][%d] = %v, want %v", c, j, got, want)
-			}
+			Near(t, by.Result().V[c*p.np+j], want, 1e-15, "V[%d][%d]", c, j)
 		}
 	}
 }
@@ -165,7 +163,7 @@ func TestWeighted(t *testing.T) {
 // TestTruncatedSVDWide: the gradient where singular values fall by powers of
 // ten, against differences along directions of the matching size.
 func TestTruncatedSVDWide(t *testing.T) {
-	one := worker(t)
+	one := Workers(t, 1)
 	p := newProblem(14, 9, 4)
 	by := p.projector(truncation, one).(*truncated)
 	p.value(t, by)
@@ -197,9 +195,7 @@ func TestTruncatedSVDWide(t *testing.T) {
 				got += g[i*p.np+j] * u[i] * v[j]
 			}
 		}
-		if math.Abs(got-want) > 1e-7 {
-			t.Errorf("along u_%d v_%dᵀ: derivative %v, want %v", at[0], at[1], got, want)
-		}
+		Near(t, got, want, 1e-7, "along u_%d v_%dᵀ: derivative", at[0], at[1])
 		along(0)
 		p.value(t, by)
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // updateByUpdate is the reference: matrices throughout, every state stored, and
@@ -140,7 +142,7 @@ func (p *problem) updateByUpdate(kind method) []float64 {
 
 // TestCheckpoints holds every spacing to the reference and to one another's bits.
 func TestCheckpoints(t *testing.T) {
-	one := worker(t)
+	one := Workers(t, 1)
 	for _, of := range []Kind{KL, Frobenius} {
 		for _, updates := range []int{1, 2, 3, 7, 30, -1, -2, -7, -30} {
 			p := newProblem(19, 13, 5)
@@ -158,7 +160,7 @@ func TestCheckpoints(t *testing.T) {
 				by.Backward(p.wbar, again)
 				if first == nil {
 					first = got
-					closeTo(t, kind.String(), got, want, 1e-13*largest(want))
+					NearAll(t, got, want, 1e-13*LargestOf(want), "%v", kind)
 				}
 				if !slices.Equal(got, first) || !slices.Equal(again, first) {
 					t.Errorf("%v: other bits at spacing %d", kind, c)
@@ -177,15 +179,15 @@ func TestCheckpoints(t *testing.T) {
 // TestHiddenNone: the formulas for hidden cells are the others where none is, and
 // do not look at what a hidden cell holds.
 func TestHiddenNone(t *testing.T) {
-	one := worker(t)
+	one := Workers(t, 1)
 	for _, kind := range methods(10)[:2] {
 		p := newProblem(23, 14, 4)
 		by := p.projector(kind, one)
 		value, want := p.value(t, by), p.gradient(t, by)
 		p.partial = true
 		by = p.projector(kind, one)
-		closeTo(t, "value", []float64{p.value(t, by)}, []float64{value}, 1e-12*math.Abs(value))
-		closeTo(t, "gradient", p.gradient(t, by), want, 1e-12*largest(want))
+		NearAll(t, []float64{p.value(t, by)}, []float64{value}, 1e-12*math.Abs(value), "value")
+		NearAll(t, p.gradient(t, by), want, 1e-12*LargestOf(want), "gradient")
 		p.hide(0.3)
 		got := p.gradient(t, p.projector(kind, one))
 		for i := range p.d {

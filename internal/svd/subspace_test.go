@@ -7,6 +7,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestSubspace takes a matrix of known vectors and a falling spectrum back apart.
@@ -30,16 +31,16 @@ func TestSubspace(t *testing.T) {
 		left, right := make([]float64, d), make([]float64, n)
 		for h := range 6 {
 			size := s.Vectors(left, right, h)
-			near(t, "value", size, math.Pow(0.3, float64(h)), 10)
+			Near(t, size, math.Pow(0.3, float64(h)), 1e-12, "value")
 			sign := 1.0
 			if left[0]*u[h][0] < 0 {
 				sign = -1
 			}
 			for i := range left {
-				near(t, "left", left[i], sign*u[h][i], 100)
+				Near(t, left[i], sign*u[h][i], 1e-11, "left")
 			}
 			for j := range right {
-				near(t, "right", right[j], sign*v[h][j], 100)
+				Near(t, right[j], sign*v[h][j], 1e-11, "right")
 			}
 		}
 	}
@@ -76,10 +77,10 @@ func TestNonNegative(t *testing.T) {
 		fill(c.wantU)
 		fill(c.wantV)
 		for i, x := range c.wantU {
-			near(t, "U", u[i], by*x, 10)
+			Near(t, u[i], by*x, 1e-12, "U")
 		}
 		for j, y := range c.wantV {
-			near(t, "V", v[j], y/by, 10)
+			Near(t, v[j], y/by, 1e-12, "V")
 		}
 	}
 }

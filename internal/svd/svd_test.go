@@ -6,14 +6,8 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
-
-func near(t *testing.T, what string, got, want, scale float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= 1e-13*scale) {
-		t.Errorf("%s = %v, want %v", what, got, want)
-	}
-}
 
 // orthonormal returns c random orthonormal vectors of length r, by Gram-Schmidt
 // done twice.
@@ -68,20 +62,18 @@ func checkSVD(t *testing.T, s *Decomposition, a [][]float64) {
 			for q, v := range s.S {
 				sum += v * at(s.left, s.rp, q)[i] * at(s.Right, s.cp, q)[h]
 			}
-			if !(math.Abs(sum-a[h][i]) <= 1e-14*math.Sqrt(float64(s.r))*top) {
-				t.Fatalf("A[%d,%d] = %v, want %v", i, h, sum, a[h][i])
-			}
+			Near(t, sum, a[h][i], 1e-14*math.Sqrt(float64(s.r))*top, "A[%d,%d]", i, h)
 		}
 		for q := range h + 1 {
 			want := 0.0
 			if q == h {
 				want = 1
 			}
-			near(t, "left vectors", dot(at(s.left, s.rp, h), at(s.left, s.rp, q)), want, 1)
+			Near(t, dot(at(s.left, s.rp, h), at(s.left, s.rp, q)), want, 1e-13, "left vectors")
 			if s.S[h] == 0 {
 				want = 0
 			}
-			near(t, "right vectors", dot(at(s.Right, s.cp, h), at(s.Right, s.cp, q)), want, 1)
+			Near(t, dot(at(s.Right, s.cp, h), at(s.Right, s.cp, q)), want, 1e-13, "right vectors")
 		}
 	}
 }
@@ -115,9 +107,7 @@ func TestSVD(t *testing.T) {
 				checkSVD(t, s, a)
 				for h := range c {
 					got, want := s.S[h], values(h)
-					if !(math.Abs(got-want) <= 1e-14*math.Sqrt(float64(r))*values(0)) {
-						t.Errorf("S[%d] = %v, want %v", h, got, want)
-					}
+					Near(t, got, want, 1e-14*math.Sqrt(float64(r))*values(0), "S[%d]", h)
 				}
 			})
 		}
@@ -220,9 +210,7 @@ func TestFarColumns(t *testing.T) {
 				for h := range 3 {
 					got += s.S[h] * s.Left(h)[i] * s.Right[h*s.cp+c]
 				}
-				if !(math.Abs(got-want) < 1e-13) {
-					t.Errorf("%g: entry %d, %d is %g, want %g", far, i, c, got, want)
-				}
+				Near(t, got, want, 1e-13, "%g: entry %d, %d", far, i, c)
 			}
 		}
 	}

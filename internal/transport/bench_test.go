@@ -7,21 +7,19 @@ import (
 	"math"
 	"strconv"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"time"
 
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
 )
-
-// normal returns a standard normal number.
-func normal(r *random.Source) float64 { return elem.NormalQuantile(r.Float64() + 0x1p-54) }
 
 // benchRow is a row of n samples on [0,1] with m weights and quantiles.
 func benchRow(n, m int) (x, b, q, z []float64) {
 	r := random.Split(21, n*m)
 	x, z = make([]float64, n), make([]float64, n)
 	for i := range x {
-		x[i], z[i] = r.Float64(), normal(&r)
+		x[i], z[i] = r.Float64(), Normal(&r)
 	}
 	b, q = make([]float64, m), make([]float64, m)
 	last := 0.0

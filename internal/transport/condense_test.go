@@ -11,6 +11,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // manySamples are those of a heavy tail with x, counts that are mostly zero. Some samples are equal, and some
@@ -18,7 +19,7 @@ import (
 func manySamples(src *random.Source, n int) (w, x []float64) {
 	w, x = make([]float64, kernel.Pad(n)), make([]float64, kernel.Pad(n))
 	for i := range n {
-		w[i] = math.Exp(normal(src))
+		w[i] = math.Exp(Normal(src))
 		if i%5 == 0 {
 			w[i] = math.Round(w[i])
 		}
@@ -37,7 +38,7 @@ func condensedCase(src *random.Source, m int, hidden bool) (p Problem, x, q []fl
 	q = make([]float64, m)
 	last := 0.0
 	for j := range q {
-		p.Logits[j] = normal(src)
+		p.Logits[j] = Normal(src)
 		last += src.Float64()
 		q[j] = last
 	}
@@ -199,9 +200,7 @@ func TestCondensedExactly(t *testing.T) {
 			}
 		})
 		for j, s := range sums {
-			if !(math.Abs(s-r.b[j]) <= 3e-12*r.b[j]) {
-				t.Errorf("column %d has %v, want %v", j, s, r.b[j])
-			}
+			Near(t, s, r.b[j], 3e-12*r.b[j], "column %d", j)
 		}
 	}
 }
@@ -220,7 +219,7 @@ func TestCondensedThenEvaluated(t *testing.T) {
 	at := r.Potentials()
 	at.H = make([]float64, m)
 	for j := range at.H {
-		at.H[j] = normal(&src)
+		at.H[j] = Normal(&src)
 	}
 	other, _ := manySamples(&src, n)
 	r.Evaluate(other[:n], at, 1e-3)
@@ -230,9 +229,7 @@ func TestCondensedThenEvaluated(t *testing.T) {
 	r.Gather(x, false)
 	r.RatioColumns(got, q, 0, low)
 	for j := range got {
-		if got := got[j] * r.w[j]; !(math.Abs(got-want[j]) <= 1e-12*want[j]) {
-			t.Errorf("level %d has %v, want %v", j, got, want[j])
-		}
+		Near(t, got[j]*r.w[j], want[j], 1e-12*want[j], "level %d", j)
 	}
 }
 
@@ -245,7 +242,7 @@ func TestCondensedFar(t *testing.T) {
 	p := Problem{X: make([]float64, n), Logits: make([]float64, m), Squash: LogisticUnit, Epsilon: 0.0058}
 	q, x := make([]float64, m), make([]float64, kernel.Pad(n))
 	for i := range n {
-		p.X[i], x[i] = math.Exp(3*normal(&src)), src.Float64()
+		p.X[i], x[i] = math.Exp(3*Normal(&src)), src.Float64()
 	}
 	for j := range q {
 		q[j] = float64(1 + j)
@@ -256,7 +253,7 @@ func TestCondensedFar(t *testing.T) {
 		t.Fatalf("valid %v, form %v, %+v", r.condensed.ready, r.form, out)
 	}
 	for j := range r.h { // a step
-		r.h[j] += normal(&src)
+		r.h[j] += Normal(&src)
 	}
 	r.pass(r.h)
 	const low = 1e-9
@@ -268,9 +265,7 @@ func TestCondensedFar(t *testing.T) {
 	}
 	r.RatioColumns(got, q, 0, low)
 	for j := range got {
-		if got := got[j] * r.w[j]; !(math.Abs(got-want[j]) <= r.condensed.bound*want[j]) {
-			t.Errorf("level %d has %v, want %v", j, got, want[j])
-		}
+		Near(t, got[j]*r.w[j], want[j], r.condensed.bound*want[j], "level %d", j)
 	}
 }
 
@@ -366,9 +361,7 @@ func TestPoints(t *testing.T) {
 		}
 		for p := range want {
 			for k := range 4 {
-				if !(math.Abs(got[p][k]-want[p][k]) <= 1e-9*want[p][0]) {
-					t.Fatalf("moment %d of bin %d is %v, want %v", k, p, got[p][k], want[p][k])
-				}
+				Near(t, got[p][k], want[p][k], 1e-9*want[p][0], "moment %d of bin %d", k, p)
 			}
 		}
 		if f.n > 2*condensedBins || f.n < 100 {
@@ -397,7 +390,7 @@ func TestPointsOfClusters(t *testing.T) {
 			continue
 		}
 		clear(r.condensed.sums)
-		third := mean*(3*variance+mean*mean) + 1e-14*normal(&src)
+		third := mean*(3*variance+mean*mean) + 1e-14*Normal(&src)
 		copy(r.condensed.sums[4*bin:], []float64{1, mean, variance + mean*mean, third})
 		r.setQuadrature(f, 1)
 		got := [3]float64{}
@@ -411,10 +404,7 @@ func TestPointsOfClusters(t *testing.T) {
 			got[2] += f.a[i] * at * at
 		}
 		for k, want := range r.condensed.sums[4*bin : 4*bin+3] {
-			if !(math.Abs(got[k]-want) <= 1e-12) {
-				t.Fatalf("of samples about %v of variance %v moment %d is %v, want %v", mean, variance, k,
-					got[k], want)
-			}
+			Near(t, got[k], want, 1e-12, "of samples about %v of variance %v moment %d", mean, variance, k)
 		}
 	}
 }
@@ -431,17 +421,17 @@ func TestPointsOfOddRows(t *testing.T) {
 	}{
 		{"three values", func(i int) float64 { return float64(i % 3) }},
 		{"one of another value", func(i int) float64 { return float64(min(i, 1)) }},
-		{"two clusters", func(i int) float64 { return float64(i%2)*1e6 + normal(&src) }},
+		{"two clusters", func(i int) float64 { return float64(i%2)*1e6 + Normal(&src) }},
 		{"clusters of ties", func(i int) float64 { return float64(i%2)*100 + float64(i%5)*0x1p-40 }},
-		{"one far out", func(i int) float64 { return normal(&src) + []float64{0, 1e12}[(n-i)/n] }},
+		{"one far out", func(i int) float64 { return Normal(&src) + []float64{0, 1e12}[(n-i)/n] }},
 		{"neighbours in the last place",
 			func(i int) float64 { return 1 + float64(i%7) + float64(i%5)*0x1p-50 }},
 		{"1 and the next 20", func(i int) float64 { return 1 + float64(i%20)*0x1p-52 }},
-		{"1e-280", func(i int) float64 { return 1e-280 * normal(&src) }},
-		{"1e300", func(i int) float64 { return 1e300 * normal(&src) }},
+		{"1e-280", func(i int) float64 { return 1e-280 * Normal(&src) }},
+		{"1e300", func(i int) float64 { return 1e300 * Normal(&src) }},
 		{"all powers of 10", func(i int) float64 { return math.Pow(10, float64(i%600)-300) }},
-		{"an offset of 1e9", func(i int) float64 { return 1e9 + normal(&src) }},
-		{"heavy tails", func(i int) float64 { return math.Exp(20 * normal(&src)) }},
+		{"an offset of 1e9", func(i int) float64 { return 1e9 + Normal(&src) }},
+		{"heavy tails", func(i int) float64 { return math.Exp(20 * Normal(&src)) }},
 		{"even", func(i int) float64 { return float64(i) }},
 	} {
 		p := Problem{X: make([]float64, n), Logits: make([]float64, m),
@@ -450,7 +440,7 @@ func TestPointsOfOddRows(t *testing.T) {
 			p.X[i] = c.x(i)
 		}
 		for j := range p.Logits {
-			p.Logits[j] = normal(&src)
+			p.Logits[j] = Normal(&src)
 		}
 		r, state := NewRow(nil, n, m), NewWarm(nil, 1, m)[0]
 		r.Load(p)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestJudgeAtTheStep: whether a step is kept is told by the residual behind it, also in
@@ -58,7 +59,7 @@ func TestFlushedResidual(t *testing.T) {
 		}
 		for j := range b {
 			b[j] = math.Pow(10, -280*src.Float64())
-			at[j] = math.Log(b[j]) + normal(&src)
+			at[j] = math.Log(b[j]) + Normal(&src)
 		}
 		b[0], at[0] = 1, 0
 		r := NewRow(nil, n, m)
@@ -89,7 +90,7 @@ func TestSafeKeepsTheBest(t *testing.T) {
 		n, m := 2+src.IntN(20), 2+src.IntN(10)
 		x, b := make([]float64, n), make([]float64, m)
 		for i := range x {
-			x[i] = normal(&src)
+			x[i] = Normal(&src)
 		}
 		for j := range b {
 			b[j] = math.Pow(10, -12*src.Float64())
@@ -97,7 +98,7 @@ func TestSafeKeepsTheBest(t *testing.T) {
 		r := NewRow(nil, n, m)
 		r.Load(Problem{X: x, B: b, Squash: Logistic, Epsilon: math.Pow(10, -2-6*src.Float64())})
 		for j := range r.h {
-			r.h[j] = normal(&src) / r.eps
+			r.h[j] = Normal(&src) / r.eps
 		}
 		r.pass(r.h)
 		first, limit := r.relative(), 4+src.IntN(40)

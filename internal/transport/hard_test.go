@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // hardByOverlaps is the plan of x onto targets of weights b by the overlap of intervals of mass; samples of
@@ -69,9 +70,7 @@ func TestHard(t *testing.T) {
 			row, mean := make([]float64, m), 0.0
 			h.EachShare(i, func(j int, share float64) { row[j] += a[i] * share })
 			for j, v := range row {
-				if math.Abs(v-want[i][j]) > 1e-12 {
-					t.Fatalf("x %v, a %v, b %v: P_%d%d is %v, want %v", x, a, b, i, j, v, want[i][j])
-				}
+				Near(t, v, want[i][j], 1e-12, "x %v, a %v, b %v: P_%d%d", x, a, b, i, j)
 				mean += want[i][j] * q[j] / a[i]
 				cost := (h.xs[i] - h.y[j]) * (h.xs[i] - h.y[j])
 				if slack := cost - f[i] - g[j]; slack < -1e-12 || v > 1e-9 && slack > 1e-12 {
@@ -79,18 +78,14 @@ func TestHard(t *testing.T) {
 						slack, v)
 				}
 			}
-			if math.Abs(mapped[i]-mean) > 1e-12*q[m-1] {
-				t.Fatalf("x %v: T(x_%d) is %v, want %v", x, i, mapped[i], mean)
-			}
+			Near(t, mapped[i], mean, 1e-12*q[m-1], "x %v: T(x_%d)", x, i)
 		}
 		for j, v := range h.Sorted() {
 			mean := 0.0
 			for i := range x {
 				mean += want[i][j] * x[i] / b[j]
 			}
-			if math.Abs(v-mean) > 1e-11 {
-				t.Fatalf("x %v: S_%d is %v, want %v", x, j, v, mean)
-			}
+			Near(t, v, mean, 1e-11, "x %v: S_%d", x, j)
 			sum += b[j] * g[j]
 		}
 		if math.Abs(sum) > 1e-12 {

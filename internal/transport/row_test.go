@@ -8,6 +8,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // randomRow is a problem of any form: weights given, even or of a mask, targets regular or
@@ -20,7 +21,7 @@ func randomRow(src *random.Source) Problem {
 	p := Problem{X: make([]float64, n), Squash: Kind(src.IntN(int(Kinds))),
 		Epsilon: math.Pow(10, -4*src.Float64())}
 	for i := range p.X {
-		p.X[i] = normal(src)
+		p.X[i] = Normal(src)
 	}
 	positive := func(k int) []float64 {
 		v := make([]float64, k)
@@ -69,7 +70,7 @@ func TestReuse(t *testing.T) {
 				}
 				p.X = append(p.X, make([]float64, used.n)...)[:used.n]
 				for i := range p.X {
-					p.X[i] = normal(&src)
+					p.X[i] = Normal(&src)
 				}
 				p.A, p.Observed = nil, nil
 			}
@@ -78,10 +79,10 @@ func TestReuse(t *testing.T) {
 		q, back := make([]float64, m), Cotangent{Z: make([]float64, kernel.Pad(n)), Q: make([]float64, m)}
 		for j := range q {
 			q[j] = float64(j) + src.Float64()
-			back.Q[j] = normal(&src)
+			back.Q[j] = Normal(&src)
 		}
 		for i := range n {
-			back.Z[i] = normal(&src)
+			back.Z[i] = Normal(&src)
 		}
 		dir := Gradient{X: back.Z[:n], Y: back.Q, Q: q, Epsilon: 0.1}
 		calls := func(r *Row) [][]float64 {
@@ -165,15 +166,15 @@ func TestWanted(t *testing.T) {
 		}
 		for visit := range 3 {
 			x, b := make([]float64, n), make([]float64, m)
-			spread, skew := math.Exp(2*normal(&src)), 3.0
+			spread, skew := math.Exp(2*Normal(&src)), 3.0
 			for i := range x {
-				x[i] = spread * normal(&src)
+				x[i] = spread * Normal(&src)
 			}
 			if trial%5 == 0 { // columns that are flushed to 0
 				skew = 100
 			}
 			for j := range b {
-				b[j] = math.Exp(min(max(skew*normal(&src), -500), 100))
+				b[j] = math.Exp(min(max(skew*Normal(&src), -500), 100))
 			}
 			p := Problem{X: x, B: b, Squash: None, Epsilon: math.Pow(10, -4*src.Float64())}
 			after.Load(p)
@@ -204,7 +205,7 @@ func TestWanted(t *testing.T) {
 			// A row that is taken back to where it was solved has an adjoint.
 			h, zeta := slices.Clone(r.h), make([]float64, r.np)
 			for i := range n {
-				zeta[i] = normal(&src)
+				zeta[i] = Normal(&src)
 			}
 			r.Load(p)
 			r.Return(h)
@@ -442,9 +443,7 @@ func TestRatioColumns(t *testing.T) {
 			t.Fatalf("trial %d: along the line %v, want %v", trial, got, along)
 		}
 		for j := range got {
-			if got := got[j] * r.w[j]; !(math.Abs(got-want[j]) <= 1e-12*want[j]+1e-100) {
-				t.Fatalf("trial %d: level %d has %v, want %v", trial, j, got, want[j])
-			}
+			Near(t, got[j]*r.w[j], want[j], 1e-12*want[j]+1e-100, "trial %d: level %d", trial, j)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestWide: numbers of the wide range against float64 where both can be used, and order at
@@ -12,7 +13,7 @@ import (
 func TestWide(t *testing.T) {
 	r := random.Split(72, 0)
 	for range 100000 {
-		a, b := math.Exp(200*normal(&r)/3), math.Exp(200*normal(&r)/3)
+		a, b := math.Exp(200*Normal(&r)/3), math.Exp(200*Normal(&r)/3)
 		v, w := WideOf(a), WideOf(b)
 		if got, want := v.Times(w).Float(), a*b; got != want {
 			t.Fatalf("%v·%v = %v, want %v", a, b, got, want)
