@@ -159,9 +159,7 @@ func TestAlike(t *testing.T) {
 	read := func(rows []uint64, numbers ...[]float64) error {
 		return p.readAlike(fileOf(t, section.Words("ALIK", rows...), section.Floats("ALIZ", numbers...)))
 	}
-	if err := read(rows, numbers...); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, read(rows, numbers...))
 	if back := p.Alike; !slices.Equal(back.weights, was.weights) || !slices.Equal(back.of, was.of) ||
 		!slices.Equal(back.DeviationShrink, was.DeviationShrink) {
 		t.Error("what comes back is something else")

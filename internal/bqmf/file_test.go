@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/limit"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -32,10 +33,7 @@ func fileOf(t *testing.T, of ...section.Section) *section.File {
 	for _, s := range of {
 		tags = append(tags, s.Tag)
 	}
-	f, err := section.Decode(section.Encode(section.BQMF, of), section.BQMF, section.KindName, tags, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := Must(section.Decode(section.Encode(section.BQMF, of), section.BQMF, section.KindName, tags, nil))(t)
 	return f
 }
 

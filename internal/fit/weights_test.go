@@ -8,6 +8,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // mapped is a matrix whose rows change once they have been read as often as says.
@@ -60,9 +61,7 @@ func TestWeigh(t *testing.T) {
 			}
 			c.Pool = pool.New(1, 1)
 			defer c.Pool.Close()
-			if err := c.SetUnits(false); err != nil {
-				t.Fatal(err)
-			}
+			OK(t, c.SetUnits(false))
 			row, own, observed, ones := make([]float64, n), make([]float64, n), make([]bool, n),
 				make([]float64, n)
 			for j := range ones {

@@ -188,10 +188,7 @@ func TestSpans(t *testing.T) {
 
 // TestWarmIndex: what is said of warm starts is read back, and what is neither 0 nor 1 is refused.
 func TestWarmIndex(t *testing.T) {
-	f, err := section.Decode(section.Encode(section.QMF, nil), section.QMF, section.KindName, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := Must(section.Decode(section.Encode(section.QMF, nil), section.QMF, section.KindName, nil, nil))(t)
 	states, back := []transport.Warm{{Valid: true}, {}}, []transport.Warm{{}, {Valid: true}}
 	index := AppendWarm([]uint64{7}, states)
 	if err := TakeWarm(f, back, index, 1); err != nil || !back[0].Valid || back[1].Valid {

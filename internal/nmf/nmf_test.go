@@ -207,9 +207,7 @@ func TestDescent(t *testing.T) {
 					}
 					again.Resume(5)
 					for e := 5; e < epochs; e++ {
-						if _, err := again.Epoch(e); err != nil {
-							t.Fatal(err)
-						}
+						Must(again.Epoch(e))(t)
 					}
 					for i, v := range append(append([]float64(nil), p.U...), p.V...) {
 						if w := append(append([]float64(nil), half.U...), half.V...)[i]; w != v {
@@ -252,9 +250,7 @@ func TestEnds(t *testing.T) {
 		if newton {
 			m = NewNewton(*p)
 		}
-		if _, err := m.Begin(); err != nil {
-			t.Fatal(err)
-		}
+		Must(m.Begin())(t)
 		before := append([]float64(nil), p.V...)
 		cancel()
 		if _, err := m.Epoch(0); err == nil {

@@ -124,9 +124,7 @@ func TestThin(t *testing.T) {
 					m := method(p)
 					l, err := m.Begin()
 					for e := 0; e < 6; e++ {
-						if err != nil {
-							t.Fatal(err)
-						}
+						OK(t, err)
 						if p.X != nil && workers == 1 {
 							want := p.objective() / float64(p.Visible)
 							if !(math.Abs(l.Visible-want) <= 4e-12*want+1e-16) {
@@ -174,9 +172,7 @@ func TestThinGroups(t *testing.T) {
 	}
 	p.X[2*Group*n+1] = 1
 	f := NewUpdates(*p)
-	if _, err := f.Begin(); err != nil {
-		t.Fatal(err)
-	}
+	Must(f.Begin())(t)
 	if want := []bool{true, true, false, false, false}; !slices.Equal(f.thin.groups, want) {
 		t.Fatalf("thin are %v, want %v", f.thin.groups, want)
 	}
@@ -210,9 +206,7 @@ func TestThinGroups(t *testing.T) {
 			nextU[i*k+c] *= num / den
 		}
 	}
-	if _, err := f.Epoch(0); err != nil {
-		t.Fatal(err)
-	}
+	Must(f.Epoch(0))(t)
 	for _, c := range [][2][]float64{{p.V, next}, {p.U, nextU}} {
 		for i, want := range c[1] {
 			Near(t, c[0][i], want, 1e-12*want, "number %d", i)
@@ -233,16 +227,12 @@ func TestThinSums(t *testing.T) {
 		var all [2]*Newton
 		for i := range all {
 			f := NewNewton(*again(p, 1, t))
-			if _, err := f.Begin(); err != nil {
-				t.Fatal(err)
-			}
+			Must(f.Begin())(t)
 			if i == 1 {
 				f.thin.forget()
 			}
 			for e := range warmEpochs {
-				if _, err := f.Epoch(e); err != nil {
-					t.Fatal(err)
-				}
+				Must(f.Epoch(e))(t)
 			}
 			f.take()
 			f.open()

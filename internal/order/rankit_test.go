@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // table is a row with the weights of its cells.
@@ -24,9 +25,7 @@ func TestScores(t *testing.T) {
 	} {
 		const by = 1.5
 		n, x := len(m.row), make([]float64, len(m.row))
-		if err := NewScores(nil, n, m, []float64{by}, 1).ReadRow(x, 0); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, NewScores(nil, n, m, []float64{by}, 1).ReadRow(x, 0))
 		lift := max(3, leastScore-elem.NormalQuantile(0.5/float64(n)))
 		for j, v := range m.row {
 			below, same, all := 0.0, 0.0, 0.0

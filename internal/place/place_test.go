@@ -61,15 +61,20 @@ func (b *Problem) product(i, j int) (w float64) {
 	return w
 }
 
+// columns are those of a matrix of n, and again from the first.
+func columns(x []float64) func(to []float64, j int) {
+	return func(to []float64, j int) {
+		for i := range to {
+			to[i] = x[i*n+j%n]
+		}
+	}
+}
+
 // rowU is row i of U.
 func (b *Problem) rowU(i int) []float64 { return b.U[i] }
 
 func newMapped(t *testing.T, p Problem) *Mapped {
-	b, err := NewMapped(context.Background(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return Must(NewMapped(context.Background(), p))(t)
 }
 
 // alone is a tile with one column in its first lane, unless that needs no search.
@@ -225,18 +230,9 @@ func TestColumns(t *testing.T) {
 	ctx := context.Background()
 	of, x := learnt(divergence.KL)
 	b := newMapped(t, of)
-	columns := func(x []float64) func(to []float64, j int) {
-		return func(to []float64, j int) {
-			for i := range to {
-				to[i] = x[i*n+j]
-			}
-		}
-	}
-	check := func(v []float64, err error, by float64) {
+	check := func(m Method, x []float64, by float64) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := Must(Columns(ctx, m, Sizes{D: d, N: n, K: k}, columns(x)))(t)
 		for c := range k {
 			for j := range n {
 				want := of.V[c][j]
@@ -244,37 +240,25 @@ func TestColumns(t *testing.T) {
 			}
 		}
 	}
-	holed := append([]float64(nil), x...)
-	for i := 0; i < len(holed); i += 7 {
-		holed[i] = math.NaN()
+	withHoles := func(x []float64) []float64 {
+		x = slices.Clone(x)
+		for i := 0; i < len(x); i += 7 {
+			x[i] = math.NaN()
+		}
+		return x
 	}
-	for _, x := range [][]float64{x, holed} {
-		v, err := Columns(ctx, b, Sizes{D: d, N: n, K: k}, columns(x))
-		check(v, err, 1e-3)
-	}
+	holed := withHoles(x)
+	check(b, x, 1e-3)
+	check(b, holed, 1e-3)
 	plain := make([]float64, d*n)
-	for i := range d {
-		for j := range n {
-			plain[i*n+j] = of.product(i, j)
-		}
+	for at := range plain {
+		plain[at] = of.product(at/n, at%n)
 	}
-	holedPlain := append([]float64(nil), plain...)
-	for i := 0; i < len(plain); i += 7 {
-		holedPlain[i] = math.NaN()
-	}
-	for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius, 1.5, 0.5, 3} {
+	for loss, by := range map[divergence.Loss]float64{divergence.KL: 1e-7, divergence.Frobenius: 1e-7,
+		1.5: 1e-6, 0.5: 1e-3, 3: 1e-3} { // below 1 and above 2 steps are as long as expected curvatures say
 		linear := NewLinear(loss, d, k, of.rowU)
-		for _, x := range [][]float64{plain, holedPlain} {
-			v, err := Columns(ctx, linear, Sizes{D: d, N: n, K: k}, columns(x))
-			by := 1e-7
-			if loss == 1.5 {
-				by = 1e-6
-			}
-			if loss < 1 || loss > 2 { // whose steps are as long as expected curvatures say
-				by = 1e-3
-			}
-			check(v, err, by)
-		}
+		check(linear, plain, by)
+		check(linear, withHoles(plain), by)
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
@@ -289,7 +273,7 @@ func TestColumns(t *testing.T) {
 		if allocs := testing.AllocsPerRun(10, func() {
 			j := 0
 			tile.locate(ctx, func(to []float64) (int, bool) {
-				columns(holed)(to, j%n)
+				columns(holed)(to, j)
 				j++
 				return j, j <= 20
 			}, func(int, []float64) {}, column, at)
@@ -312,45 +296,26 @@ func TestLanes(t *testing.T) {
 	for name, m := range map[string]Method{"linear": NewLinear(divergence.KL, d, k, of.rowU),
 		"Frobenius": NewLinear(divergence.Frobenius, d, k, of.rowU), "mapped": newMapped(t, of)} {
 		many := 3*n + 1
-		all, err := Columns(ctx, m, Sizes{D: d, N: many, K: k}, func(to []float64, j int) {
-			for i := range to {
-				to[i] = x[i*n+j%n]
+		all := Must(Columns(ctx, m, Sizes{D: d, N: many, K: k}, columns(x)))(t)
+		same := func(v []float64, j int, what string) {
+			for c, v := range v {
+				if all[c*many+j] != v {
+					t.Fatalf("%s: coordinate %d of column %d is %v among others, %v %s", name, c, j,
+						all[c*many+j], v, what)
+				}
 			}
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
 		for j := range many {
-			one, err := Columns(ctx, m, Sizes{D: d, N: 1, K: k}, func(to []float64, _ int) {
-				for i := range to {
-					to[i] = x[i*n+j%n]
-				}
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for c, v := range one {
-				if all[c*many+j] != v {
-					t.Fatalf("%s: coordinate %d of column %d is %v among others, %v alone", name, c, j,
-						all[c*many+j], v)
-				}
-			}
+			same(Must(Columns(ctx, m, Sizes{D: d, N: 1, K: k},
+				func(to []float64, _ int) { columns(x)(to, j) }))(t), j, "alone")
 		}
 		next := 0 // products of rows of U that are made anew in every pass
 		newTile(m, 16, nil).locate(ctx, func(to []float64) (int, bool) {
-			for i := range to {
-				to[i] = x[i*n+next%n]
-			}
+			columns(x)(to, next)
 			next++
 			return next - 1, next <= n
-		}, func(j int, v []float64) {
-			for c, v := range v {
-				if all[c*many+j] != v {
-					t.Fatalf("%s: coordinate %d of column %d is %v, %v where products are not kept", name, c,
-						j, all[c*many+j], v)
-				}
-			}
-		}, make([]float64, d), make([]float64, k))
+		}, func(j int, v []float64) { same(v, j, "where products are not kept") },
+			make([]float64, d), make([]float64, k))
 	}
 }
 
@@ -371,12 +336,8 @@ func TestNothing(t *testing.T) {
 				}
 			}
 			find := func(k int, u func(int) []float64) []float64 {
-				v, err := Columns(context.Background(), NewLinear(loss, d, k, u), Sizes{D: d, N: n, K: k},
-					column)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return v
+				return Must(Columns(context.Background(), NewLinear(loss, d, k, u), Sizes{D: d, N: n, K: k},
+					column))(t)
 			}
 			a, b, c := find(3, with), find(2, without), find(3, zero)
 			for j := range n {
@@ -491,10 +452,7 @@ func TestNearRows(t *testing.T) {
 		of.Maps = append(of.Maps,
 			NewSheet(squash, []float64{low, high(i) + low}, []float64{0.5}, []float64{3}))
 	}
-	b, err := NewMapped(context.Background(), of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := newMapped(t, of)
 	type climb struct {
 		by float64
 		of int
@@ -519,8 +477,8 @@ func TestNearRows(t *testing.T) {
 	}
 	small := of
 	small.V = [][]float64{v[:100]}
-	if b, err = NewMapped(context.Background(), small); err != nil || !slices.Equal(b.near, b.rows) {
-		t.Errorf("of few columns not all features are taken: %v, %v", b.near, err)
+	if b = newMapped(t, small); !slices.Equal(b.near, b.rows) {
+		t.Errorf("of few columns not all features are taken: %v", b.near)
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

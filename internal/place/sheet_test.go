@@ -11,6 +11,17 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
+// drawnLevels are m levels from the first on, the cuts between them, and even rates.
+func drawnLevels(src *random.Source, m int, first, rho float64) (q, cut, rate []float64) {
+	q = []float64{first}
+	for J := 1; J < m; J++ {
+		q = append(q, q[J-1]+0.01+src.Float64())
+		cut = append(cut, (float64(J)-0.5+0.4*(src.Float64()-0.5))/float64(m))
+		rate = append(rate, rho)
+	}
+	return q, cut, rate
+}
+
 // TestRatio: what a ratio of polynomials says of cells is what a softmax over levels says, with the slope as
 // a sum over pairs of levels and the divergence of package divergence: in the middle and far out, for levels
 // that are close and far apart in ε, for cells that are 0, near T and far from it.
@@ -22,16 +33,7 @@ func TestRatio(t *testing.T) {
 		m := []int{2, 3, 8, 20}[round%4]
 		kind := []transport.Kind{transport.Logistic, transport.LogisticUnit}[round/4%2]
 		rho := []float64{0.3, 5, 30, 90}[round/8%4]
-		q, cut, rate := make([]float64, m), make([]float64, m-1), make([]float64, m-1)
-		last := []float64{0, 1e-9, 0.5}[round%3]
-		for J := range q {
-			if J > 0 {
-				last += 0.01 + src.Float64()
-				cut[J-1] = (float64(J) - 0.5 + 0.4*(src.Float64()-0.5)) / float64(m)
-				rate[J-1] = rho
-			}
-			q[J] = last
-		}
+		q, cut, rate := drawnLevels(&src, m, []float64{0, 1e-9, 0.5}[round%3], rho)
 		squash := transport.Squash{Kind: kind, Ref: 3, Shift: 0.2, Std: []float64{1e-4, 0.7, 1e5}[round%3]}
 		line := []float64{0, 0, 0, 0, 0.3}[round%5]
 		f := NewSheet(squash, q, cut, rate).WithLine(line)
@@ -57,7 +59,7 @@ func TestRatio(t *testing.T) {
 			if line > 0 { // T is to be above 0
 				w[i] = math.Abs(w[i])
 			}
-			value[i], steep[i] = softmax(&f, cut, rho, w[i])
+			value[i], steep[i] = softmaxOf(squash, q, cut, rate, w[i])
 			value[i], steep[i] = value[i]+line*w[i], steep[i]+line
 			switch i % 5 {
 			case 1:
@@ -90,17 +92,8 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// softmax returns T and its derivative at w. Where the squash is near 1, its slope takes the digits of 1-x̃
+// softmaxOf returns T and its derivative at w. Where the squash is near 1, its slope takes the digits of 1-x̃
 // from the other side.
-func softmax(f *Sheet, cut []float64, rho, w float64) (value, slope float64) {
-	rates := make([]float64, len(cut))
-	for J := range rates {
-		rates[J] = rho
-	}
-	return softmaxOf(f.squash, f.q, cut, rates, w)
-}
-
-// softmaxOf is softmax for any rates and squashes.
 func softmaxOf(squash transport.Squash, q, cut, rates []float64, w float64) (value, slope float64) {
 	z := (w - squash.Ref - squash.Shift) / squash.Std
 	s, rise := 0.0, 0.0
@@ -149,17 +142,11 @@ func TestSheet(t *testing.T) {
 		kind := []transport.Kind{transport.Logistic, transport.LogisticUnit, transport.Arctan,
 			transport.None}[round/5%4]
 		rho := []float64{0.3, 30, 90, 400, 2000}[round/20%5]
-		q, cut, rate := make([]float64, m), make([]float64, m-1), make([]float64, m-1)
-		last := []float64{0, -3, 0.5}[round%3]
-		for J := range q {
-			if J > 0 {
-				last += 0.01 + src.Float64()
-				cut[J-1], rate[J-1] = (float64(J)-0.5+0.4*(src.Float64()-0.5))/float64(m), rho/float64(m)
-				if round%7 == 0 {
-					rate[J-1] *= 0.5 + src.Float64()
-				}
+		q, cut, rate := drawnLevels(&src, m, []float64{0, -3, 0.5}[round%3], rho/float64(m))
+		if round%7 == 0 {
+			for J := range rate {
+				rate[J] *= 0.5 + src.Float64()
 			}
-			q[J] = last
 		}
 		squash := transport.Squash{Kind: kind, Ref: 3, Shift: 0.2, Std: []float64{1e-4, 0.7, 1e5}[round%3]}
 		if kind == transport.None {

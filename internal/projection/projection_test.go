@@ -85,9 +85,7 @@ func (p *problem) projector(m method, workers *pool.Pool) Projector {
 // value is the functional at y.
 func (p *problem) value(t testing.TB, by Projector) float64 {
 	t.Helper()
-	if err := by.Forward(p.y, p.start); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, by.Forward(p.y, p.start))
 	w, s := make([]float64, p.np), 0.0
 	for i := range p.d {
 		p.row(w, by.Result(), i)
@@ -263,9 +261,7 @@ func TestConverges(t *testing.T) {
 	w := make([]float64, p.np)
 	for kind, tol := range map[method]float64{{KL, 3000}: 0.02, {Frobenius, 3000}: 0.02, truncation: 1e-13} {
 		by := p.projector(kind, one)
-		if err := by.Forward(p.y, p.start); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, by.Forward(p.y, p.start))
 		for i := range p.d {
 			p.row(w, by.Result(), i)
 			NearAll(t, w, p.y[i*p.np:(i+1)*p.np], tol*LargestOf(p.y), "%v", kind)
@@ -284,9 +280,7 @@ func BenchmarkProjection(b *testing.B) {
 				kind.String()
 			b.Run(name+"/forward", func(b *testing.B) {
 				for b.Loop() {
-					if err := by.Forward(p.y, p.start); err != nil {
-						b.Fatal(err)
-					}
+					OK(b, by.Forward(p.y, p.start))
 				}
 			})
 			b.Run(name+"/backward", func(b *testing.B) {

@@ -139,15 +139,11 @@ func TestWeighted(t *testing.T) {
 		weights[j] = 3 * r * r
 	}
 	by, plain := NewWeighted(p.size(), weights, one), p.projector(truncation, one)
-	if err := by.Forward(p.y, Factors{}); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, by.Forward(p.y, Factors{}))
 	for i := range p.y {
 		p.y[i] *= append(roots, make([]float64, p.np)...)[i%p.np] / 4
 	}
-	if err := plain.Forward(p.y, Factors{}); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, plain.Forward(p.y, Factors{}))
 	NearAll(t, by.Result().U, plain.Result().U, 1e-15, "U")
 	for c := range p.k {
 		for j, r := range roots {

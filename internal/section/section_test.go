@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 func kindName(k uint32) string { return "kind" }
@@ -47,10 +49,7 @@ func TestLayout(t *testing.T) {
 		byHand(9, append(sections, Texts("TAIL", "x")))) {
 		t.Error("a section appended is not one written")
 	}
-	f, err := Decode(b, 9, kindName, []string{"REAL", "WORD", "NONE", "PART"}, []string{"TEXT", "ELSE"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := Must(Decode(b, 9, kindName, []string{"REAL", "WORD", "NONE", "PART"}, []string{"TEXT", "ELSE"}))(t)
 	if v, err := f.Floats("REAL", 2, -1, 4); err != nil || !slices.Equal(v, []float64{math.Pi, -0.5}) {
 		t.Error(v, err)
 	}
@@ -116,9 +115,7 @@ func TestDamage(t *testing.T) {
 		}
 		return err
 	}
-	if err := read(b); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, read(b))
 	for i := range b {
 		for bit := range 8 {
 			c := bytes.Clone(b)
@@ -163,9 +160,7 @@ func TestForged(t *testing.T) {
 		_, err := Decode(c[:len(c):len(c)], 3, kindName, []string{"REAL"}, nil)
 		return err
 	}
-	if err := forged(1, 16); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, forged(1, 16))
 	for _, length := range []uint64{0, 15, 17, 20, 21, 1 << 31, 1 << 62, 1 << 63, math.MaxUint64 - 40,
 		math.MaxUint64 - 3, math.MaxUint64} {
 		if forged(1, length) == nil {
@@ -179,11 +174,8 @@ func TestForged(t *testing.T) {
 	}
 	for _, payload := range [][]byte{make([]byte, 7), {1, 0, 0, 0, 0, 0, 0, 0}, le.AppendUint64(nil, 1<<63),
 		append(make([]byte, 8), 1)} {
-		f, err := Decode(Encode(3, []Section{{Tag: "TEXT", Payload: payload}}), 3, kindName, []string{"TEXT"},
-			nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := Must(Decode(Encode(3, []Section{{Tag: "TEXT", Payload: payload}}), 3, kindName, []string{"TEXT"},
+			nil))(t)
 		if v, err := f.Texts("TEXT"); err == nil {
 			t.Errorf("%v is read as %q", payload, v)
 		}
