@@ -90,6 +90,39 @@ func compared(s *stager, k int) (r *stageRoom, places []int32, without []float64
 	return r, places, without
 }
 
+// bothKinds are stages whose regressions are of both kinds, by kindWeights in the first rows.
+func bothKinds(t *testing.T) (q *Problem, s *stager, p *pool.Pool) {
+	q, s, p = stages(t, 9, 40, 0.15)
+	s.recipes = [regressions]recipe{{kind: linear, size: 5, ridge: 0.01},
+		{kind: radial, size: radialMost, length: 1.5, ridge: 0.1}}
+	s.fill(p, -1)
+	return q, s, p
+}
+
+var kindWeights = [][regressions]float64{{1, 0}, {0, 1}, {0.25, 0.5}}
+
+// slowStage is what such a stage says of column j of row k, made from some columns where all other rows are
+// those of view; count is |S| of the penalties.
+func slowStage(s *stager, view [][]float64, k int, metric []float64, over []int32, count int, factors float64,
+	j int) float64 {
+	w := kindWeights[k]
+	var lines [regressions][][]float64
+	for _, of := range nearestRows(s, k)[:5] {
+		lines[linear] = append(lines[linear], view[of])
+	}
+	for _, ref := range s.refs {
+		lines[radial] = append(lines[radial], radialLine(s, view, metric, ref))
+	}
+	sum := (1 - w[0] - w[1]) * factors
+	for kind, w := range w {
+		if w > 0 {
+			sum += w * slowRegression(lines[kind], s.line(s.filled, k), over, s.recipes[kind].ridge,
+				float64(count), j)
+		}
+	}
+	return sum
+}
+
 // TestStageIsTheRegression: what the second stage says of an observed cell is the regression without the
 // cell, made anew, and of a hidden one the regression over all observed cells; each by regressors of both
 // kinds.
@@ -97,11 +130,8 @@ func TestStageIsTheRegression(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
 	}
-	q, s, p := stages(t, 9, 40, 0.15)
-	s.recipes = [regressions]recipe{{kind: linear, size: 5, ridge: 0.01},
-		{kind: radial, size: radialMost, length: 1.5, ridge: 0.1}}
-	s.fill(p, -1)
-	for k, w := range [][regressions]float64{{1, 0}, {0, 1}, {0.25, 0.5}} {
+	q, s, _ := bothKinds(t)
+	for k, w := range kindWeights {
 		s.weights[k] = w
 		view := slowView(s, k)
 		stage := s.newStage(q.d)
@@ -110,23 +140,8 @@ func TestStageIsTheRegression(t *testing.T) {
 		if !s.row(r, stage, k, places, without) {
 			t.Fatal("there is no stage")
 		}
-		y := s.line(s.filled, k)
-		var lines [regressions][][]float64
-		for _, of := range nearestRows(s, k)[:5] {
-			lines[linear] = append(lines[linear], view[of])
-		}
-		for _, ref := range s.refs {
-			lines[radial] = append(lines[radial], radialLine(s, view, stage.Rows[q.Active[k]].Metric, ref))
-		}
 		says := func(over []int32, factors float64, j int) float64 {
-			sum := (1 - w[0] - w[1]) * factors
-			for kind, w := range w {
-				if w > 0 {
-					sum += w * slowRegression(lines[kind], y, over, s.recipes[kind].ridge,
-						float64(len(places)), j)
-				}
-			}
-			return sum
+			return slowStage(s, view, k, stage.Rows[q.Active[k]].Metric, over, len(places), factors, j)
 		}
 		for h, j := range places {
 			Close(t, without[h], says(slices.Delete(slices.Clone(places), h, h+1), before[h], int(j)), 1e-7,

@@ -150,59 +150,30 @@ func TestRehearsalIsTheRegression(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
 	}
-	q, s, p := stages(t, 9, 40, 0.15)
-	s.recipes = [regressions]recipe{{kind: linear, size: 5, ridge: 0.01},
-		{kind: radial, size: radialMost, length: 1.5, ridge: 0.1}}
-	s.fill(p, -1)
+	q, s, p := bothKinds(t)
 	s.rehearsal = s.rehearse(&Model{Posterior: q.reader.p}, p)
 	of, some := s.rehearsal, 0
-	for k, w := range [][regressions]float64{{1, 0}, {0, 1}, {0.25, 0.5}} {
+	for k, w := range kindWeights {
 		s.weights[k] = w
 		view := slowView(s, k)
 		r, places, without := compared(s, k)
 		s.row(r, s.newStage(q.d), k, places, without)
-		nearest := nearestRows(s, k)[:5]
 		for c, j := range of.samples {
 			hidden := of.line(of.together, k)[c]
 			if hidden != hidden {
 				continue
 			}
 			some++
-			at := func(a int) float64 { // A of row a at the sample in the rehearsal
-				if t := of.line(of.together, a)[c]; t == t {
+			rehearsed := matrix(q.d, q.n, func(a, l int) float64 { // A in the rehearsal
+				if t := of.line(of.together, a)[c]; l == j && t == t {
 					return t
 				}
-				return view[a][j]
-			}
-			lines := func(j int, at func(a int) float64) (all [regressions][]float64) {
-				for _, a := range nearest {
-					all[linear] = append(all[linear], at(a))
-				}
-				for _, ref := range s.refs {
-					square := 0.0
-					for a := range q.Active {
-						square += r.metric.weights[a] * squareOf(at(a)-s.line(s.filled, a)[ref])
-					}
-					all[radial] = append(all[radial], math.Exp(-square))
-				}
-				return all
-			}
-			want := (1 - w[0] - w[1]) * hidden
-			for kind := range regressions {
-				var of [][]float64
-				for h := range lines(j, at)[kind] {
-					of = append(of, make([]float64, q.n))
-					for l := range q.n {
-						if of[h][l] = lines(l, func(a int) float64 { return view[a][l] })[kind][h]; l == j {
-							of[h][l] = lines(j, at)[kind][h]
-						}
-					}
-				}
-				rest := slices.DeleteFunc(slices.Clone(places), func(l int32) bool { return int(l) == j })
-				want += w[kind] * slowRegression(of, s.line(s.filled, k), rest, s.recipes[kind].ridge,
-					float64(len(places)), j)
-			}
-			Close(t, r.together[c], want, 1e-8, "a regression in a rehearsal")
+				return view[a][l]
+			})
+			rest := slices.DeleteFunc(slices.Clone(places), func(l int32) bool { return int(l) == j })
+			Close(t, r.together[c],
+				slowStage(s, rehearsed, k, r.metric.weights, rest, len(places), hidden, j), 1e-8,
+				"a regression in a rehearsal")
 		}
 	}
 	if some < 5 {
