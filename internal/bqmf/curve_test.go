@@ -163,7 +163,7 @@ func TestLearn(t *testing.T) {
 			}
 			for _, v := range [][3]float64{{c.MeanX, mx, 1}, {c.MeanP, mp, 2}, {sums.xp, cov, 3},
 				{sums.pp, vr, 4}, {sums.xx, vx, 5}} {
-				Near(t, v[0], v[1], 1e-12*(1+math.Abs(v[1])), "%d cells, relative %v: moment %g", n,
+				Close(t, v[0], v[1], 1e-12, "%d cells, relative %v: moment %g", n,
 					relative, v[2])
 			}
 

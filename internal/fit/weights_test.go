@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/pool"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
@@ -53,14 +52,9 @@ func TestWeigh(t *testing.T) {
 		"cells": {Cells: w}, "samples": {Samples: samples}, "both": {Cells: w, Samples: samples},
 	} {
 		for _, share := range []float64{0, 0.3} {
-			c, err := Read(Source{Dense: x},
-				Rules{Loss: divergence.KL, Validation: share, Seed: 3, Hash: true,
-					Weights: weights, Missing: name == "samples"})
-			if err != nil {
-				t.Fatal(name, err)
-			}
-			c.Pool = pool.New(1, 1)
-			defer c.Pool.Close()
+			c := Must(Read(Source{Dense: x}, Rules{Loss: divergence.KL, Validation: share, Seed: 3, Hash: true,
+				Weights: weights, Missing: name == "samples"}))(t)
+			c.Pool = Workers(t, 1)
 			OK(t, c.SetUnits(false))
 			row, own, observed, ones := make([]float64, n), make([]float64, n), make([]bool, n),
 				make([]float64, n)
@@ -92,17 +86,14 @@ func TestWeigh(t *testing.T) {
 						}
 					default:
 						visible += own[j]
-						if ratio := own[j] / want; !(math.Abs(ratio-c.weightUnit) <= 1e-12*ratio) {
-							t.Fatalf("%s: a weight of %v is %v", name, want, own[j])
-						}
+						Near(t, own[j]/want, c.weightUnit, 1e-12*c.weightUnit, "%s: the unit of a weight", name)
 					}
 				}
 			}
-			if !(math.Abs(visible-float64(c.Visible)) <= 1e-9*visible) {
-				t.Errorf("%s: %d cells weigh %v", name, c.Visible, visible)
-			}
-			if share > 0 && !(math.Abs(judged/float64(c.HeldOut)-total/held) <= 1e-12*total/held) {
-				t.Errorf("%s: held-out cells lose %v, want %v", name, judged/float64(c.HeldOut), total/held)
+			Near(t, visible, float64(c.Visible), 1e-9*visible, "%s: the weight of the visible cells", name)
+			if share > 0 {
+				Near(t, judged/float64(c.HeldOut), total/held, 1e-12*total/held,
+					"%s: the loss of held-out cells", name)
 			}
 		}
 	}
@@ -151,8 +142,7 @@ func TestBadWeights(t *testing.T) {
 		weights := &Weights{Cells: changing{w, 5, &count}}
 		c, err := Read(Source{Dense: x}, Rules{Loss: divergence.KL, Weights: weights})
 		if err == nil {
-			c.Pool = pool.New(1, 1)
-			defer c.Pool.Close()
+			c.Pool = Workers(t, 1)
 			row, own, observed := make([]float64, n), make([]float64, n), make([]bool, n)
 			for range 4 {
 				c.Weigh(own, c.ReadRow(row, observed, 5), 5)

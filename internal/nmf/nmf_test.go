@@ -3,6 +3,7 @@ package nmf
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -19,9 +20,8 @@ func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty fl
 	p := &Problem{D: d, N: n, K: k, NP: np, U: make([]float64, d*k), V: make([]float64, k*np),
 		X: make([]float64, d*n), Stride: n, Rows: make([]int, d),
 		Loss: loss, Penalties: Penalties{L1U: penalty / float64(k), L1V: penalty / float64(k)},
-		Pool: pool.New(1, 1),
+		Pool: Workers(t, 1),
 		Held: func(divergence.Loss, []float64, int, float64, []float64) float64 { return 0 }}
-	t.Cleanup(p.Pool.Close)
 	for i := range p.X {
 		p.X[i] = math.Exp(Normal(&r))
 		if i%5 == 0 && loss > 0 {
@@ -137,12 +137,10 @@ func TestNewtonGradient(t *testing.T) {
 					*v = old - step
 					below := total()
 					*v = old
-					want := (above - below) / (2 * step)
-					Near(t, g, want, 1e-5*(1+math.Abs(want)), "loss %v: gradient at (%d, %d)", loss, c, j)
-					if want := (above + below - 2*middle) / (step * step); !f.exact &&
-						!(math.Abs(h-want) <= 1e-3*(1+math.Abs(want))) {
-						t.Fatalf("loss %v: curvature at (%d, %d) is %v, by differences %v", loss, c, j, h,
-							want)
+					Close(t, g, (above-below)/(2*step), 1e-5, "loss %v: gradient at (%d, %d)", loss, c, j)
+					if !f.exact {
+						Close(t, h, (above+below-2*middle)/(step*step), 1e-3, "loss %v: curvature at (%d, %d)",
+							loss, c, j)
 					}
 				}
 			}
@@ -154,11 +152,7 @@ func TestNewtonGradient(t *testing.T) {
 // number of workers has the same bits, and so has a method that goes on from a state.
 func TestDescent(t *testing.T) {
 	const epochs = 9
-	methods := map[string]func(*Problem) Method{
-		"updates": func(p *Problem) Method { return NewUpdates(*p) },
-		"newton":  func(p *Problem) Method { return NewNewton(*p) },
-	}
-	for name, method := range methods {
+	for name, method := range ways {
 		for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius} {
 			for _, hidden := range []float64{0, 0.2} {
 				for _, penalty := range []float64{0, 0.1} {
@@ -171,7 +165,7 @@ func TestDescent(t *testing.T) {
 							t.Fatalf("%s, loss %v: %v (%v), of the factors %v", name, loss, l.Visible, err,
 								want)
 						}
-						for i, v := range append(append([]float64(nil), p.U...), p.V...) {
+						for i, v := range slices.Concat(p.U, p.V) {
 							if !(v >= 0) {
 								t.Fatalf("%s, loss %v, hidden %v, penalty %v: number %d is %v", name, loss,
 									hidden, penalty, i, v)
@@ -191,12 +185,11 @@ func TestDescent(t *testing.T) {
 						last = next
 						if e == 4 {
 							half = problem(t, 37, 41, 3, loss, hidden, penalty)
-							half.Pool = pool.New(3, 8)
-							t.Cleanup(half.Pool.Close)
+							half.Pool = Workers(t, 3)
 							copy(half.U, p.U)
 							copy(half.V, p.V)
 							for _, part := range m.State() {
-								state = append(state, append([]float64(nil), part.V...))
+								state = append(state, slices.Clone(part.V))
 							}
 						}
 					}
@@ -209,12 +202,8 @@ func TestDescent(t *testing.T) {
 					for e := 5; e < epochs; e++ {
 						Must(again.Epoch(e))(t)
 					}
-					for i, v := range append(append([]float64(nil), p.U...), p.V...) {
-						if w := append(append([]float64(nil), half.U...), half.V...)[i]; w != v {
-							t.Fatalf("%s, loss %v, hidden %v, penalty %v: number %d is %v, resumed %v", name,
-								loss, hidden, penalty, i, v, w)
-						}
-					}
+					Same(t, slices.Concat(half.U, half.V), slices.Concat(p.U, p.V),
+						"%s, loss %v, hidden %v, penalty %v, resumed", name, loss, hidden, penalty)
 				}
 			}
 		}
@@ -223,7 +212,7 @@ func TestDescent(t *testing.T) {
 
 // TestCloseFit: where the factors nearly have x, its loss under Frobenius is taken cell by cell.
 func TestCloseFit(t *testing.T) {
-	for name, method := range thinMethods {
+	for name, method := range ways {
 		p := problem(t, 37, 300, 3, divergence.Frobenius, 0, 0)
 		for i := range p.X {
 			p.X[i] = float64(i%7) * 1e-5
@@ -240,27 +229,19 @@ func TestCloseFit(t *testing.T) {
 
 // TestEnds: after its context has ended a pool makes no epoch, and the factors stay.
 func TestEnds(t *testing.T) {
-	for _, newton := range []bool{false, true} {
+	for _, method := range ways {
 		p := problem(t, 37, 41, 3, divergence.KL, 0, 0)
 		ctx, cancel := context.WithCancel(context.Background())
-		p.Pool = pool.New(2, 8)
-		t.Cleanup(p.Pool.Close)
+		p.Pool = Workers(t, 2)
 		p.Pool.Bind(ctx)
-		var m Method = NewUpdates(*p)
-		if newton {
-			m = NewNewton(*p)
-		}
+		m := method(p)
 		Must(m.Begin())(t)
-		before := append([]float64(nil), p.V...)
+		before := slices.Clone(p.V)
 		cancel()
 		if _, err := m.Epoch(0); err == nil {
 			t.Error("an epoch after the end")
 		}
-		for i, v := range p.V {
-			if v != before[i] {
-				t.Fatal("V moved after the end")
-			}
-		}
+		Same(t, p.V, before, "V after the end")
 	}
 }
 

@@ -72,8 +72,7 @@ func reads(p *Problem) *Problem {
 func again(p *Problem, workers int, t testing.TB) *Problem {
 	c := *p
 	c.U, c.V = slices.Clone(p.U), slices.Clone(p.V)
-	c.Pool = pool.New(workers, Pieces)
-	t.Cleanup(c.Pool.Close)
+	c.Pool = Workers(t, workers)
 	return &c
 }
 
@@ -87,7 +86,8 @@ func thinProblem(t *testing.T, d, n, k int, share float64, dense int, penalty fl
 
 var long = os.Getenv("QUANTMF_LONG") != ""
 
-var thinMethods = map[string]func(*Problem) Method{
+// ways are the methods by their names.
+var ways = map[string]func(*Problem) Method{
 	"updates": func(p *Problem) Method { return NewUpdates(*p) },
 	"newton":  func(p *Problem) Method { return NewNewton(*p) },
 }
@@ -101,7 +101,7 @@ func TestThin(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	none := func(i, j int) bool { return false }
-	for name, method := range thinMethods {
+	for name, method := range ways {
 		for i, c := range []struct {
 			d, n, k int
 			share   float64
@@ -127,9 +127,7 @@ func TestThin(t *testing.T) {
 						OK(t, err)
 						if p.X != nil && workers == 1 {
 							want := p.objective() / float64(p.Visible)
-							if !(math.Abs(l.Visible-want) <= 4e-12*want+1e-16) {
-								t.Fatalf("epoch %d: a loss of %v, of the factors %v", e, l.Visible, want)
-							}
+							Near(t, l.Visible, want, 4e-12*want+1e-16, "epoch %d: the loss", e)
 						}
 						bits = append(append(bits, l.Visible, l.Penalty), append(p.U, p.V...)...)
 						l, err = m.Epoch(e)
@@ -146,11 +144,7 @@ func TestThin(t *testing.T) {
 					if c.n >= 1000 && (what == "read" || what == "appended" || what == "full") && !long {
 						continue
 					}
-					for i, v := range run(s, 3) {
-						if math.Float64bits(v) != math.Float64bits(want[i]) {
-							t.Fatalf("%s, three workers: number %d is %v, want %v", what, i, v, want[i])
-						}
-					}
+					Same(t, run(s, 3), want, "%s, three workers", what)
 				}
 			})
 		}
@@ -244,14 +238,9 @@ func TestThinSums(t *testing.T) {
 		}
 		same := func(what string, got, want []float64, by float64) {
 			t.Helper()
-			top := 0.0
-			for _, v := range want {
-				top = max(top, math.Abs(v))
-			}
+			top := LargestOf(want)
 			for i, v := range want {
-				if !(math.Abs(got[i]-v) <= by*(math.Abs(v)+1e-3*top)) {
-					t.Fatalf("%v: number %d of %s is %v, over all cells %v", c, i, what, got[i], v)
-				}
+				Near(t, got[i], v, by*(math.Abs(v)+1e-3*top), "%v: number %d of %s", c, i, what)
 			}
 		}
 		f, g := all[0], all[1]
