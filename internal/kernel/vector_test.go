@@ -521,10 +521,6 @@ func TestVectorNewton(t *testing.T) {
 				}
 				return v
 			}
-			compareNumber(t, "curve", func(v vectors) float64 {
-				return Curve(v[0], v[1], v[2], v[3], np, 1,
-					0.2)
-			}, pos(np), pos(np), pos(np), pos(np))
 			compareNumber(t, "curve of rows",
 				func(v vectors) float64 { return Curve(v[0], v[1], v[2], v[3], np+3, 3, 0.2) },
 				pos(3*np), pos(3*np), pos(3*np), pos(3*np+6))
@@ -538,9 +534,6 @@ func TestVectorNewton(t *testing.T) {
 			}
 			compare(t, "stretch", func(v vectors) { Stretch(v[0], v[1], v[2], v[3], v[4], v[5], 0.2) },
 				pos(np), pos(np), pos(np), pos(np), any(np), pos(np))
-			compare(t, "stretchRow",
-				func(v vectors) { StretchRow((*[3]float64)(v[0]), v[1], v[2], v[3]) },
-				pos(3), pos(np), any(np), pos(np))
 			for _, k := range []int{1, 2, 3, 5, 8, 13} {
 				c, inverse := any(k*k), pos(k)
 				for a := range k {

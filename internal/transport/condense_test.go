@@ -79,15 +79,6 @@ func TestCondensed(t *testing.T) {
 		for j := range pairs {
 			pairs[j] = make([]float64, m)
 		}
-		count := n
-		if p.Observed != nil {
-			count = 0
-			for _, o := range p.Observed {
-				if o {
-					count++
-				}
-			}
-		}
 		const by, unit = 0.7, 1.25
 		logits, plan := make([]float64, m), make([]float64, m)
 		for i := range n {
@@ -120,18 +111,15 @@ func TestCondensed(t *testing.T) {
 		}
 		near := func(what string, got, want, size, error float64) {
 			t.Helper()
-			if !(math.Abs(got-want) <= error*size) {
-				t.Fatalf("trial %d, m=%d: %s is %v, want %v; off by %g of %g", trial, m, what, got, want,
-					math.Abs(got-want)/size, error)
-			}
+			Near(t, got, want, error*size, "trial %d, m=%d: %s", trial, m, what)
 		}
 		typical := 3e-8 // of the bound of 5e-6
 		for j, s := range sums {
-			near("a column sum", r.c[j], s/float64(count), s/float64(count), min(typical, r.condensed.bound))
+			near("a column sum", r.c[j], s/float64(seen), s/float64(seen), min(typical, r.condensed.bound))
 			near("a column sum", r.c[j], r.b[j], r.b[j], 2e-9)
 		}
 		got := make([]float64, m)
-		r.ObservedColumns(got, nil, float64(count))
+		r.ObservedColumns(got, nil, float64(seen))
 		for j, s := range sums {
 			near("a sum over the observed", got[j]*r.w[j], s, s, typical)
 		}
@@ -163,13 +151,7 @@ func TestCondensed(t *testing.T) {
 		r.pass(r.h)
 		r.Adjoint(back)
 		r.GradX(want)
-		size = 0
-		for _, v := range want {
-			size = max(size, math.Abs(v))
-		}
-		for i, v := range want {
-			near("a gradient", gradient[i], v, size, 1e-7)
-		}
+		NearAll(t, gradient, want, 1e-7*LargestOf(want), "trial %d, m=%d: a gradient", trial, m)
 	}
 }
 
@@ -223,14 +205,7 @@ func TestCondensedThenEvaluated(t *testing.T) {
 	}
 	other, _ := manySamples(&src, n)
 	r.Evaluate(other[:n], at, 1e-3)
-	const low = 1e-9
-	got := make([]float64, m)
-	want, _ := ratioColumns(r, x, q, 0, low)
-	r.Gather(x, false)
-	r.RatioColumns(got, q, 0, low)
-	for j := range got {
-		Near(t, got[j]*r.w[j], want[j], 1e-12*want[j], "level %d", j)
-	}
+	checkRatios(t, r, x, q, 1e-12)
 }
 
 // TestCondensedFar: where the potentials range so far that E is lifted, the points have other reference
@@ -256,16 +231,9 @@ func TestCondensedFar(t *testing.T) {
 		r.h[j] += Normal(&src)
 	}
 	r.pass(r.h)
-	const low = 1e-9
-	got := make([]float64, m)
-	want, _ := ratioColumns(r, x, q, 0, low)
-	r.Gather(x, false)
+	checkRatios(t, r, x, q, r.condensed.bound)
 	if slices.Equal(r.gathered.w, r.w) {
 		t.Fatal("the points have the units of the row")
-	}
-	r.RatioColumns(got, q, 0, low)
-	for j := range got {
-		Near(t, got[j]*r.w[j], want[j], r.condensed.bound*want[j], "level %d", j)
 	}
 }
 
@@ -455,10 +423,7 @@ func TestPointsOfOddRows(t *testing.T) {
 			}
 		})
 		for j, b := range r.b {
-			if !(math.Abs(sums[j]-b) <= (out.Error+1e-12)*b) {
-				t.Errorf("%s: level %d has %v, want %v, off by more than %v", c.name, j, sums[j], b,
-					out.Error)
-			}
+			Near(t, sums[j], b, (out.Error+1e-12)*b, "%s: level %d", c.name, j)
 		}
 	}
 }

@@ -75,9 +75,7 @@ func TestFlushedResidual(t *testing.T) {
 				}
 				c += math.Exp(at[j]-math.Log(b)+r.s[i]*r.cy[j]) / z / float64(n)
 			}
-			if want := -math.Log(c); math.Abs(r.logs[j]-want) > 1e-12*(1+math.Abs(at[j])) {
-				t.Fatalf("log(b/c) is %v at b = %g, want %v", r.logs[j], b, want)
-			}
+			Near(t, r.logs[j], -math.Log(c), 1e-12*(1+math.Abs(at[j])), "log(b/c) at b = %g", b)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func TestReuse(t *testing.T) {
 			r.QuantileAdjoint(&g, q, back.Z[:n])
 			v = append(v, g.X, g.A, g.B, g.Y, g.Q)
 			at := r.Potentials()
-			at.H = append([]float64(nil), at.H...)
+			at.H = slices.Clone(at.H)
 			if p.Y == nil {
 				r.Evaluate(p.X, at, p.Epsilon)
 				r.Quantile(take(n), q)
@@ -118,31 +118,21 @@ func TestReuse(t *testing.T) {
 		}
 		got, want := calls(&used), calls(new(Row))
 		for k := range want {
-			for j, w := range want[k] {
-				if math.Float64bits(got[k][j]) != math.Float64bits(w) {
-					t.Fatalf("trial %d, result %d: entry %d is %v, of a new workspace %v", trial, k, j,
-						got[k][j], w)
-				}
-			}
+			Same(t, got[k], want[k], "trial %d, result %d, against a new workspace", trial, k)
 		}
 		used.Load(p)
 		used.Solve(1e-9, 300, nil)
 		earlier = append(earlier, used.Keep(make([]float64, used.Room(true)), true))
 		if trial%5 == 0 {
 			s := &earlier[len(earlier)-1-src.IntN(min(2, len(earlier)))]
-			p.X = append([]float64(nil), p.X...)
+			p.X = slices.Clone(p.X)
 			p.X[0]++
 			used.Load(p)
 			used.Solve(1e-9, 300, nil)
 			var fresh Row
 			used.Restore(s)
 			fresh.Restore(s)
-			for j, w := range fresh.c {
-				if math.Float64bits(used.c[j]) != math.Float64bits(w) {
-					t.Fatalf("trial %d: c_%d of a restored solution is %v, of a new workspace %v", trial, j,
-						used.c[j], w)
-				}
-			}
+			Same(t, used.c, fresh.c, "trial %d: c of a restored solution, against a new workspace", trial)
 		}
 	}
 }
@@ -198,10 +188,7 @@ func TestWanted(t *testing.T) {
 			if out := r.Solve(1e-9, 300, &states[1]); out != end {
 				t.Fatalf("trial %d, visit %d: ended as %v, without T as %v", trial, visit, out, end)
 			}
-			if !slices.Equal(got[:n], want[:n]) {
-				t.Fatalf("trial %d, visit %d: T is %v in passing, %v afterwards", trial, visit, got[:n],
-					want[:n])
-			}
+			Same(t, got[:n], want[:n], "trial %d, visit %d: T in passing, against afterwards", trial, visit)
 			// A row that is taken back to where it was solved has an adjoint.
 			h, zeta := slices.Clone(r.h), make([]float64, r.np)
 			for i := range n {
@@ -255,9 +242,7 @@ func TestRestoredForgetsPoints(t *testing.T) {
 	got, want := make([]float64, r.np), make([]float64, r.np)
 	r.Average(got, q)
 	fresh.Average(want, q)
-	if !slices.Equal(got, want) {
-		t.Errorf("T of a restored solution is %v, of a new workspace %v", got, want)
-	}
+	Same(t, got, want, "T of a restored solution, against a new workspace")
 }
 
 // levels is m.
@@ -364,13 +349,10 @@ func TestSlopes(t *testing.T) {
 			size = max(size, math.Abs(zeta[i]*got[i]/max(a, 1e-300)))
 		}
 		for i, v := range gx {
-			if !(math.Abs(v-alone[i]) <= 1e-11*size) {
-				t.Fatalf("trial %d: the gradient %d is %v with slopes beside it, %v without", trial, i, v,
-					alone[i])
-			}
+			Near(t, v, alone[i], 1e-11*size, "trial %d: the gradient %d with slopes beside it", trial, i)
 		}
 		at := func(d float64) []float64 {
-			x := append([]float64(nil), p.X...)
+			x := slices.Clone(p.X)
 			for i := range x {
 				x[i] += d
 			}
@@ -387,10 +369,9 @@ func TestSlopes(t *testing.T) {
 			if r.squash.Constant() {
 				want = 0
 			}
-			if !(math.Abs(got[i]-want) <= 1e-5*a[i]*(1+math.Abs(want/max(a[i], 1e-300)))) {
-				t.Fatalf("trial %d: slope %d is %v, differences say %v (%+v, ε %v)", trial, i, got[i], want,
-					r.squash, p.Epsilon)
-			}
+			Near(t, got[i], want, 1e-5*a[i]*(1+math.Abs(want/max(a[i], 1e-300))),
+				"trial %d: slope %d (%+v, ε %v)",
+				trial, i, r.squash, p.Epsilon)
 		}
 	}
 }
@@ -409,6 +390,18 @@ func ratioColumns(r *Row, x, q []float64, s, low float64) (sums []float64, along
 		along += r.x[i] * x[i] / max(mean, low)
 	})
 	return sums, along
+}
+
+// checkRatios holds RatioColumns of x to the plan, without a line.
+func checkRatios(t *testing.T, r *Row, x, q []float64, by float64) {
+	const low = 1e-9
+	got := make([]float64, len(q))
+	want, _ := ratioColumns(r, x, q, 0, low)
+	r.Gather(x, false)
+	r.RatioColumns(got, q, 0, low)
+	for j := range got {
+		Near(t, got[j]*r.w[j], want[j], by*want[j], "level %d", j)
+	}
 }
 
 // TestRatioColumns: Σ_i x_i/max(T_i, low) M_ij by the averages and the plan that EachSample tells, T with and
@@ -439,8 +432,8 @@ func TestRatioColumns(t *testing.T) {
 		low, got := 0.3*src.Float64(), make([]float64, m)
 		want, along := ratioColumns(&r, x, q, s, low)
 		r.Gather(x, s > 0)
-		if got := r.RatioColumns(got, q, s, low); s > 0 && !(math.Abs(got-along) <= 1e-12*along) {
-			t.Fatalf("trial %d: along the line %v, want %v", trial, got, along)
+		if got := r.RatioColumns(got, q, s, low); s > 0 {
+			Near(t, got, along, 1e-12*along, "trial %d: along the line", trial)
 		}
 		for j := range got {
 			Near(t, got[j]*r.w[j], want[j], 1e-12*want[j]+1e-100, "trial %d: level %d", trial, j)
