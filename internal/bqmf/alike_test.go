@@ -1,6 +1,7 @@
 package bqmf
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -67,10 +68,7 @@ func (g *process) says(e []float64, j int, v []float64) (sum float64) {
 	}
 	at := g.column(j)
 	slices.SortStableFunc(of, func(a, b int) int {
-		if g.square(at, g.column(a)) < g.square(at, g.column(b)) {
-			return -1
-		}
-		return 1
+		return cmp.Compare(g.square(at, g.column(a)), g.square(at, g.column(b)))
 	})
 	of = of[:min(len(of), alikeMost)]
 	a := matrix(len(of), len(of), func(r, c int) float64 {

@@ -14,9 +14,7 @@ import (
 func TestPhi(t *testing.T) {
 	for k := 1; k < 2000; k++ {
 		p := float64(k) / 2000
-		if got := Phi(elem.NormalQuantile(p)); math.Abs(got-p) > 1e-14 {
-			t.Errorf("phi of the quantile of %g is %.17g", p, got)
-		}
+		Near(t, Phi(elem.NormalQuantile(p)), p, 1e-14, "phi of the quantile of %g", p)
 	}
 	for _, z := range []float64{-8, -7.5, 7.5, 8, math.Inf(1), math.Inf(-1)} {
 		Near(t, Phi(z), math.Erfc(-z/math.Sqrt2)/2, 1e-14, "Phi(%g)", z)

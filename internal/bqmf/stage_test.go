@@ -1,6 +1,7 @@
 package bqmf
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -210,12 +211,7 @@ func nearestRows(s *stager, k int) (rows []int) {
 			rows = append(rows, b)
 		}
 	}
-	slices.SortFunc(rows, func(a, b int) int {
-		if cosine(a) > cosine(b) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(rows, func(a, b int) int { return cmp.Compare(cosine(b), cosine(a)) })
 	return rows
 }
 

@@ -83,9 +83,7 @@ func TestTails(t *testing.T) {
 					Close(t, v, slowTail(y, x, of.r, of.back, step), 1e-9*math.Abs(v), "%s", of.name)
 				}
 			}
-			if far := c.Y[len(c.Y)-1] - y[len(y)-1]; math.Abs(far-tailLength) > 1e-12 {
-				t.Errorf("%s: a tail of %v deviations", of.name, far)
-			}
+			Near(t, c.Y[len(c.Y)-1]-y[len(y)-1], tailLength, 1e-12, "%s: deviations of a tail", of.name)
 		}
 	}
 }

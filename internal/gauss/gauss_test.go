@@ -91,13 +91,7 @@ func differences(f func(x []float64) float64, x []float64) (g, h []float64) {
 
 func compare(t *testing.T, what string, got, want []float64, tolerance float64) {
 	t.Helper()
-	scale := 0.0
-	for _, v := range want {
-		scale = max(scale, math.Abs(v))
-	}
-	for i, v := range want {
-		Near(t, got[i], v, tolerance*scale, "%s[%d]", what, i)
-	}
+	NearAll(t, got, want, tolerance*LargestOf(want), "%s", what)
 }
 
 // TestRow: gradient and Hessian of a row are those of its model.
@@ -152,13 +146,9 @@ func TestPenalty(t *testing.T) {
 		f := func(x float64) float64 { return 1.7 / 2 * math.Log(x) * math.Log(x) }
 		d := 1e-4 * x
 		g, h := barrier(1.7, x, math.Log(x))
-		if want := (f(x+d) - f(x-d)) / (2 * d); math.Abs(g-want) > 1e-6*math.Abs(1.7/x) {
-			t.Errorf("gradient %v at %v, want %v", g, x, want)
-		}
+		Near(t, g, (f(x+d)-f(x-d))/(2*d), 1e-6*1.7/x, "gradient at %v", x)
 		want := max((f(x+d)-2*f(x)+f(x-d))/(d*d), 1.7/x/x)
-		if math.Abs(h-want) > 1e-5*want {
-			t.Errorf("curvature %v at %v, want %v", h, x, want)
-		}
+		Near(t, h, want, 1e-5*want, "curvature at %v", x)
 	}
 	c := kernel.Column{X: []float64{0, 0.3, 2}, G: make([]float64, 3), H: make([]float64, 3)}
 	penalise(c, make([]float64, 3), 1.7)
@@ -258,11 +248,7 @@ func TestSteps(t *testing.T) {
 				compare(t, "u", u, want, 1e-9)
 				if s.Sweeps > 1000 && penalty == 0 && k < 6 {
 					g, _ := differences(func(u []float64) float64 { return all[0].model(times(u, v)) }, u)
-					for _, v := range g {
-						if math.Abs(v) > 1e-6 {
-							t.Fatalf("the gradient is %v where %v sweeps end", v, s.Sweeps)
-						}
-					}
+					Near(t, LargestOf(g), 0, 1e-6, "the gradient where %v sweeps end", s.Sweeps)
 				}
 
 				// Two batches, of four and of three rows, one of them left out.
@@ -330,10 +316,7 @@ func TestSteps(t *testing.T) {
 						if s.Sweeps > 1000 && k > 6 {
 							continue // seven rows do not determine so many
 						}
-						if d := math.Abs(got[c*np+j] - want[c]); d > 1e-6*(1+math.Abs(want[c])) {
-							t.Fatalf("k=%d n=%d %+v: v[%d][%d] = %v, want %v", k, n, s, c, j, got[c*np+j],
-								want[c])
-						}
+						Close(t, got[c*np+j], want[c], 1e-6, "k=%d n=%d %+v: v[%d][%d]", k, n, s, c, j)
 					}
 				}
 			}
@@ -508,10 +491,6 @@ func TestWhole(t *testing.T) {
 				b.Add(node, 0, fromB.Parts[i])
 			}
 		}
-		for i, x := range step(to) {
-			if x != first[i] {
-				t.Fatalf("%d shards: V[%d] = %v, want %v", shards, i, x, first[i])
-			}
-		}
+		Same(t, step(to), first, "V of %d shards", shards)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // highest is the level of this processor.
@@ -61,17 +62,6 @@ func (f fenced) check(t *testing.T, what string) {
 	}
 }
 
-func sameBits(t *testing.T, what string, got, want []float64) {
-	t.Helper()
-	for i := range want {
-		if math.Float64bits(got[i]) != math.Float64bits(want[i]) &&
-			!(math.IsNaN(got[i]) && math.IsNaN(want[i])) {
-			t.Fatalf("%s: entry %d of %d is %v (%x), want %v (%x)", what, i, len(want), got[i],
-				math.Float64bits(got[i]), want[i], math.Float64bits(want[i]))
-		}
-	}
-}
-
 // vectors are the slices that a call takes.
 type vectors = [][]float64
 
@@ -103,7 +93,7 @@ func compare(t *testing.T, what string, f func(v vectors), slices ...[]float64) 
 	}
 	f(given)
 	for i := range slices {
-		sameBits(t, what, given[i], plain[i])
+		Same(t, given[i], plain[i], "%s", what)
 		guarded[i].check(t, what)
 	}
 }
@@ -172,7 +162,7 @@ func TestVectorPlan(t *testing.T) {
 				BuildPower(whole, x, -0.5, 0.1, m)
 				Powers(base, rate, x, -0.5, 0.1)
 				PowersOf(apart, base, rate, m)
-				sameBits(t, "powers of what was kept", apart, whole)
+				Same(t, apart, whole, "powers of what was kept")
 				compare(t, "lift", func(v vectors) { Lift(v[0], v[1], np) },
 					steep(pos(np*m)), steep(pos(m)))
 				compare(t, "tops", of4(Tops), pos(np), any(np), any(m), any(m))

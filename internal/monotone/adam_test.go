@@ -22,11 +22,7 @@ func TestStep(t *testing.T) {
 			want[i] -= 0.05 * mh / (math.Sqrt(vh) + 1e-8)
 		}
 		moment.Step(x, g, 0, 2, Pace{0.05, step})
-		for i := range x {
-			if math.Abs(x[i]-want[i]) > 1e-12 {
-				t.Fatalf("step %d: %v, want %v", step, x, want)
-			}
-		}
+		NearAll(t, x, want, 1e-12, "step %d", step)
 	}
 }
 

@@ -40,9 +40,8 @@ func TestPinned(t *testing.T) {
 // sum is right already nothing moves, however small a den is.
 func TestPinnedEnds(t *testing.T) {
 	d := []float64{1, 1}
-	if pinned(d, []float64{5e-41, 1}, []float64{1e-40, 1}, 1.5, 0); math.Abs(d[0]-0.5) > 1e-12 {
-		t.Errorf("%v, want 0.5 and 1", d)
-	}
+	pinned(d, []float64{5e-41, 1}, []float64{1e-40, 1}, 1.5, 0)
+	NearAll(t, d, []float64{0.5, 1}, 1e-12, "increments")
 	for k := 0.0; k < 200; k++ {
 		d := []float64{1, 1}
 		pinned(d, []float64{1, 0}, []float64{2, 1 + 0x1p-52*k}, 1, 0)

@@ -390,10 +390,8 @@ func TestNear(t *testing.T) {
 			p.measure(column)
 			size := slices.Max(want)
 			for j, v := range want {
-				if off := (p.distance[j] - p.distance[0]) - (v - want[0]); !(math.Abs(off) <= 1e-12*size) {
-					t.Fatalf("%+v: column %d is %v further than the first, want %v", c, j,
-						p.distance[j]-p.distance[0], v-want[0])
-				}
+				Near(t, p.distance[j]-p.distance[0], v-want[0], 1e-12*size,
+					"%+v: how much further than the first column %d is", c, j)
 			}
 			if _, more := p.begin(round, column); !more || len(p.starts) != 2+nearStarts {
 				t.Fatalf("%d starts", len(p.starts))
@@ -416,18 +414,14 @@ func TestNear(t *testing.T) {
 					default:
 						v = of.V[c][order[s-2]]
 					}
-					if !(math.Abs(z-math.Log(v)) <= 1e-13*(1+math.Abs(z))) {
-						t.Fatalf("start %d is at %v in coordinate %d, want %v", s, z, c, math.Log(v))
-					}
+					Close(t, z, math.Log(v), 1e-13, "start %d in coordinate %d", s, c)
 				}
 			}
 		}
 		for c := range k {
 			lo, hi := slices.Min(of.V[c]), slices.Max(of.V[c])
-			if math.Abs(b.low[c]-math.Log(lo)+reach) > 1e-12 ||
-				math.Abs(b.high[c]-math.Log(hi)-reach) > 1e-12 {
-				t.Errorf("coordinate %d is bound to %v and %v", c, b.low[c], b.high[c])
-			}
+			Near(t, b.low[c], math.Log(lo)-reach, 1e-12, "the low end of coordinate %d", c)
+			Near(t, b.high[c], math.Log(hi)+reach, 1e-12, "the high end of coordinate %d", c)
 		}
 	}
 }

@@ -156,9 +156,8 @@ func TestSVDSmall(t *testing.T) {
 	}
 	s.Factor()
 	for h, got := range s.S {
-		if want := math.Pow(10, -float64(h)*10); math.Abs(got/want-1) > 1e-13 {
-			t.Errorf("S[%d] = %v, want %v", h, got, want)
-		}
+		want := math.Pow(10, -float64(h)*10)
+		Near(t, got, want, 1e-13*want, "S[%d]", h)
 	}
 }
 
