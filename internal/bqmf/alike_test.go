@@ -214,15 +214,12 @@ func TestAlikeChance(t *testing.T) {
 	if kept > all/25 { // one or two of a hundred are, by chance
 		t.Errorf("%d of %d rows have something of samples that are alike", kept, all)
 	}
-	if alikeStep(alikeBlock) != 1 || alikeStep(alikeBlock+1) != 2 {
-		t.Errorf("of %d samples every %d-th is compared", alikeBlock, alikeStep(alikeBlock))
-	}
+	Equal(t, alikeStep(alikeBlock), 1, "the step of %d samples", alikeBlock)
+	Equal(t, alikeStep(alikeBlock+1), 2, "the step of one more")
 	many := drawn(6, 3*alikeBlock/2, 2, 0, 5)
 	p, _ := certain(many, 2, 6)
 	a := p.samples(workers, true)
-	if a.compared() != 3*alikeBlock/4 {
-		t.Errorf("%d samples are compared", a.compared())
-	}
+	Equal(t, a.compared(), 3*alikeBlock/4, "how many samples are compared")
 	for j := range many.n {
 		of := a.references(j)
 		if len(of) != alikeMost || j%2 == 0 && slices.Contains(of, int32(j/2)) {

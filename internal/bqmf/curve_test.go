@@ -55,9 +55,7 @@ func TestUnitOf(t *testing.T) {
 			t.Errorf("the unit of %v is %v", v, unit)
 		}
 	}
-	if unitOf(0) != 1 {
-		t.Errorf("the unit of 0 is %v", unitOf(0))
-	}
+	Equal(t, unitOf(0), 1, "the unit of 0")
 }
 
 // TestScaleOfZeros: -0 and hidden cells leave the scale of a row as 0 and their absence do, and a hidden cell

@@ -3,6 +3,8 @@ package bqmf
 import (
 	"math"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestLattice: what divides all differences, in any unit; nothing for numbers that were measured or rounded
@@ -21,9 +23,7 @@ func TestLattice(t *testing.T) {
 			for k, v := range c.x {
 				x[k] = v * unit
 			}
-			if got := lattice(x); got != c.want*unit {
-				t.Errorf("%v in units of %v: %v", c.x, unit, got/unit)
-			}
+			Equal(t, lattice(x), c.want*unit, "%v in units of %v", c.x, unit)
 		}
 	}
 }

@@ -97,9 +97,7 @@ func TestTailEnds(t *testing.T) {
 	})
 	rated := matrix(20, 30, func(int, int) float64 { return 1 + math.Floor(5*src.Float64()) })
 	q := problemOf(percent...)
-	if q.tails.bounds != [2]float64{0, 100} {
-		t.Errorf("percentages lie within %v", q.tails.bounds)
-	}
+	Equal(t, q.tails.bounds, [2]float64{0, 100}, "the bounds of percentages")
 	for i := range q.scales {
 		if c := &q.scales[i]; c.X[0] < 0 || c.X[len(c.X)-1] > 100 {
 			t.Errorf("row %d of percentages goes from %v to %v", i, c.X[0], c.X[len(c.X)-1])

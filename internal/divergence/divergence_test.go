@@ -212,9 +212,7 @@ func TestUnits(t *testing.T) {
 func TestExponentOf(t *testing.T) {
 	for top, want := range map[float64]int{0: 0, 3: 0, 0x1p-100: 0, 0x1p100: 0, 0x1.8p-101: -102,
 		0x1.8p100: 100, 0x1p101: 100, 0x1p-300: -300, 5e-324: -1074, math.MaxFloat64: 1022} {
-		if got := ExponentOf(top); got != want {
-			t.Errorf("of %v: %d, want %d", top, got, want)
-		}
+		Equal(t, ExponentOf(top), want, "of %v", top)
 	}
 }
 

@@ -157,9 +157,7 @@ func TestPenalty(t *testing.T) {
 		if x > 0 { // where it is 0 there is no barrier
 			g, h = barrier(1.7, x, elem.Log(x))
 		}
-		if c.G[j] != g || c.H[j] != h {
-			t.Errorf("at %v: %v and %v, want %v and %v", x, c.G[j], c.H[j], g, h)
-		}
+		Equal(t, [2]float64{c.G[j], c.H[j]}, [2]float64{g, h}, "at %v", x)
 	}
 }
 
@@ -168,14 +166,10 @@ func TestBounds(t *testing.T) {
 	s := step{Low: 0.5, High: 3, Rise: 0.25}
 	for _, c := range [][3]float64{{1, 2, 1.5}, {100, 2, 1}, {-100, 2, 7}, {1, tiny, 2}, {0, math.Inf(1), 2},
 		{math.Inf(1), math.Inf(1), 2}} {
-		if got := s.to(2, c[0], c[1], 2, 4); got != c[2] {
-			t.Errorf("by %v and %v to %v, want %v", c[0], c[1], got, c[2])
-		}
+		Equal(t, s.to(2, c[0], c[1], 2, 4), c[2], "by %v and %v to", c[0], c[1])
 	}
 	for k, want := range []int{0, 1, 3, 6, 10} {
-		if got := pairsOf(k); got != want {
-			t.Errorf("%d pairs of %d, want %d", got, k, want)
-		}
+		Equal(t, pairsOf(k), want, "pairs of %d", k)
 	}
 }
 
@@ -184,16 +178,13 @@ func TestJudge(t *testing.T) {
 	s := NewSteps(pool.New(1, 1), 2, 1, 8, 1)
 	for _, c := range [][2]float64{{5, 1}, {5, 1}, {6, 0.5}, {6, 0.625}, {7, 0.3125}, {1, 0.390625},
 		{0, 0.48828125}, {1, 0.6103515625}} {
-		if s.Judge(c[0]); s.numbers[trust] != c[1] {
-			t.Errorf("after a loss of %v: %v, want %v", c[0], s.numbers[trust], c[1])
-		}
+		s.Judge(c[0])
+		Equal(t, s.numbers[trust], c[1], "after a loss of %v", c[0])
 	}
 	for loss := range 99 {
 		s.Judge(float64(loss))
 	}
-	if s.numbers[trust] != leastTrust {
-		t.Errorf("the least is %v", s.numbers[trust])
-	}
+	Equal(t, s.numbers[trust], leastTrust, "the least")
 }
 
 // textbook makes a step with plain loops.

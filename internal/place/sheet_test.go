@@ -193,9 +193,7 @@ func TestSheet(t *testing.T) {
 	steep.At(t8, slope, []float64{0, 1e-289, 5e-289, 1, -1, math.Inf(1), math.Inf(-1), 0}, NewSheetRoom(8, 2))
 	for i, want := range []float64{math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, 0, 0, 0, 0,
 		math.MaxFloat64} {
-		if slope[i] != want {
-			t.Errorf("slope %d of a steep map is %v, want %v", i, slope[i], want)
-		}
+		Equal(t, slope[i], want, "slope %d of a steep map", i)
 	}
 }
 
@@ -223,9 +221,7 @@ func TestRatioRefused(t *testing.T) {
 		{"narrow", transport.Squash{Kind: transport.Logistic, Std: 1e-200}, q, []float64{9, 9}, false},
 	} {
 		f := NewSheet(c.squash, c.q, cut, c.rate)
-		if got := f.Ratio(1e-12) != nil; got != c.want {
-			t.Errorf("%s: a ratio is %v, want %v", c.name, got, c.want)
-		}
+		Equal(t, f.Ratio(1e-12) != nil, c.want, "%s: a ratio", c.name)
 	}
 }
 

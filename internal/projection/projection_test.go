@@ -293,11 +293,4 @@ func BenchmarkProjection(b *testing.B) {
 	}
 }
 
-func notFinite(x []float64) int {
-	for j, v := range x {
-		if v-v != 0 {
-			return j
-		}
-	}
-	return -1
-}
+func notFinite(x []float64) int { return slices.IndexFunc(x, func(v float64) bool { return v-v != 0 }) }

@@ -81,9 +81,7 @@ func TestCheckpoints(t *testing.T) {
 	}
 	for _, c := range [][3]int{{100, 1000, 100}, {1 << 23, 1, 1 << 23}, {100, 1 << 20, 10},
 		{101, 1 << 20, 11}, {1, 1 << 30, 1}, {3, 1 << 30, 2}} {
-		if got := spacing(c[0], float64(c[1])); got != c[2] {
-			t.Errorf("spacing of %d updates of %d numbers is %d, want %d", c[0], c[1], got, c[2])
-		}
+		Equal(t, spacing(c[0], float64(c[1])), c[2], "spacing of %d updates of %d numbers", c[0], c[1])
 	}
 }
 

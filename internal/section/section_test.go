@@ -186,18 +186,15 @@ func TestForged(t *testing.T) {
 func TestBase64(t *testing.T) {
 	for data, want := range map[string]string{"": "", "f": "Zg==", "fo": "Zm8=", "foo": "Zm9v",
 		"foob": "Zm9vYg==", "\x00\x00\xff\xfe": "AAD//g=="} {
-		if got := string(Base64(nil, []byte(data))); got != want {
-			t.Errorf("%q is %s, want %s", data, got, want)
-		}
+		Equal(t, string(Base64(nil, []byte(data))), want, "%q", data)
 		if got, at := FromBase64([]byte(want)); string(got) != data || at >= 0 {
 			t.Errorf("%s is %q, %d", want, got, at)
 		}
 	}
 	for text, want := range map[string]int{"Zm9": 3, "Zm9vZm9": 7, "Zm-v": 2, "Zh==": 1, "Zm9=": 2,
 		"Zg==Zg==": 2, "====": 0, "Z===": 1} {
-		if _, at := FromBase64([]byte(text)); at != want {
-			t.Errorf("%s: at %d, want %d", text, at, want)
-		}
+		_, at := FromBase64([]byte(text))
+		Equal(t, at, want, "%s: at", text)
 	}
 }
 

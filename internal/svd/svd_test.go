@@ -122,9 +122,7 @@ func TestPivots(t *testing.T) {
 	}
 	s.triangle()
 	for h, want := range []int{1, 2, 3, 0} {
-		if s.perm[h] != want {
-			t.Errorf("pivot %d is %d, want %d", h, s.perm[h], want)
-		}
+		Equal(t, s.perm[h], want, "pivot %d", h)
 	}
 }
 

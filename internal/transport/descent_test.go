@@ -105,12 +105,8 @@ func TestSafeKeepsTheBest(t *testing.T) {
 			t.Errorf("trial %d, ε=%g: error %g after %d passes of %d, %g before", trial, r.eps, out.Error,
 				out.Passes, limit, first)
 		}
-		if e := r.relative(); e != out.Error {
-			t.Errorf("trial %d: the error is %g, not %g", trial, e, out.Error)
-		}
+		Equal(t, r.relative(), out.Error, "trial %d: the error", trial)
 		r.pass(r.h)
-		if e := r.relative(); e != out.Error {
-			t.Errorf("trial %d: the error at h is %g, not %g", trial, e, out.Error)
-		}
+		Equal(t, r.relative(), out.Error, "trial %d: the error at h", trial)
 	}
 }

@@ -5,6 +5,8 @@ package transport
 import (
 	"math"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 func TestEnded(t *testing.T) {
@@ -29,8 +31,6 @@ func TestEnded(t *testing.T) {
 		}
 		p.Done = nil
 		r.Load(p)
-		if again := r.Solve(1e-9, 3000, nil); again != whole {
-			t.Errorf("ε = %g: %+v after an end, %+v before", eps, again, whole)
-		}
+		Equal(t, r.Solve(1e-9, 3000, nil), whole, "ε = %g, after an end", eps)
 	}
 }

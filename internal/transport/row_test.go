@@ -300,11 +300,7 @@ func TestStates(t *testing.T) {
 					r.Load(p)
 					r.Solve(1e-9, 100, nil)
 				}
-				defer func() {
-					if failed := recover() != nil; failed != (have < c.needs) {
-						t.Errorf("panics: %v", failed)
-					}
-				}()
+				defer func() { Equal(t, recover() != nil, have < c.needs, "panics") }()
 				c.call(&r)
 			})
 		}

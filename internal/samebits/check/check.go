@@ -32,11 +32,18 @@ func OK(t testing.TB, err error) {
 	}
 }
 
+// Equal reports what is not the one that is wanted; what says which it is, in the words of fmt.Sprintf.
+func Equal[T comparable](t testing.TB, got, want T, what string, args ...any) {
+	if got != want {
+		t.Helper()
+		t.Errorf("%s: %v, want %v", fmt.Sprintf(what, args...), got, want)
+	}
+}
+
 // reports counts what Near has said; after some dozens the test ends, for loops compare many numbers.
 var reports atomic.Int32
 
-// Near reports a number that is not within a tolerance of the one that is wanted; what says which it is, in
-// the words of fmt.Sprintf.
+// Near is Equal of numbers within a tolerance.
 func Near(t testing.TB, got, want, tolerance float64, what string, args ...any) {
 	if math.Abs(got-want) <= tolerance {
 		return
