@@ -52,8 +52,8 @@ func TestWeigh(t *testing.T) {
 		"cells": {Cells: w}, "samples": {Samples: samples}, "both": {Cells: w, Samples: samples},
 	} {
 		for _, share := range []float64{0, 0.3} {
-			c := Must(Read(Source{Dense: x}, Rules{Loss: divergence.KL, Validation: share, Seed: 3, Hash: true,
-				Weights: weights, Missing: name == "samples"}))(t)
+			c := Must(Read(Source{Dense: x}, Rules{Loss: divergence.KL, Validation: share, Seed: 3,
+				Hash: true, Weights: weights, Missing: name == "samples"}))(t)
 			c.Pool = Workers(t, 1)
 			OK(t, c.SetUnits(false))
 			row, own, observed, ones := make([]float64, n), make([]float64, n), make([]bool, n),
@@ -86,7 +86,8 @@ func TestWeigh(t *testing.T) {
 						}
 					default:
 						visible += own[j]
-						Near(t, own[j]/want, c.weightUnit, 1e-12*c.weightUnit, "%s: the unit of a weight", name)
+						Near(t, own[j]/want, c.weightUnit, 1e-12*c.weightUnit, "%s: the unit of a weight",
+							name)
 					}
 				}
 			}

@@ -134,10 +134,8 @@ func TestStepR(t *testing.T) {
 		}
 		copy(p.R, []float64{0.5, -0.7, 0.2, 0.9})
 		g, q := []float64{1, -2, 5, 0.5}, make([]float64, m)
-		value := func(l int, by float64) (s float64) {
-			p.R[l] += by
+		value := func() (s float64) {
 			p.FromR(0)
-			p.R[l] -= by
 			p.Quantiles(q, 0)
 			for j, v := range q {
 				s += unit * g[j] * v
@@ -146,7 +144,7 @@ func TestStepR(t *testing.T) {
 		}
 		want := make([]float64, m)
 		for l := range want {
-			want[l] = (value(l, 1e-5) - value(l, -1e-5)) / 2e-5
+			want[l] = Derivative(&p.R[l], 1e-5, value)
 		}
 		p.FromR(0)
 		p.Quantiles(q, 0)

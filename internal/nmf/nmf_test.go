@@ -138,7 +138,8 @@ func TestNewtonGradient(t *testing.T) {
 					*v = old
 					Close(t, g, (above-below)/(2*step), 1e-5, "loss %v: gradient at (%d, %d)", loss, c, j)
 					if !f.exact {
-						Close(t, h, (above+below-2*middle)/(step*step), 1e-3, "loss %v: curvature at (%d, %d)",
+						Close(t, h, (above+below-2*middle)/(step*step), 1e-3,
+							"loss %v: curvature at (%d, %d)",
 							loss, c, j)
 					}
 				}

@@ -31,7 +31,8 @@ func fillForm(k, rows int, src *random.Source) (quadratic, [][]float64) {
 	return f, h
 }
 
-// slopeAt is the slope of the form in unknown c where the unknowns have moved by s, and the size of its terms.
+// slopeAt is the slope of the form in unknown c where the unknowns have moved by s, and the size of its
+// terms.
 func slopeAt(g []float64, h [][]float64, s []float64, c int) (slope, size float64) {
 	slope, size = g[c], math.Abs(g[c])
 	for b, x := range s {
@@ -181,8 +182,8 @@ func TestStays(t *testing.T) {
 }
 
 // TestBounded: the conditions of Karush, Kuhn and Tucker hold: no unknown ends below its bound, and the slope
-// at the end is 0 in those above it and not below 0 in the others. So it is with fewer unknowns than rows, and
-// with more, where many sets have the minimum.
+// at the end is 0 in those above it and not below 0 in the others. So it is with fewer unknowns than rows,
+// and with more, where many sets have the minimum.
 func TestBounded(t *testing.T) {
 	src := random.Split(11, 0)
 	for round := range 500 {

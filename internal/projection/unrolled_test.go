@@ -50,7 +50,8 @@ func (p *problem) updated(of method) (u, v []float64) {
 	return u, v
 }
 
-// TestCheckpoints holds the updates to their formulas, and the gradients of all spacings to one another's bits.
+// TestCheckpoints holds the updates to their formulas, and the gradients of all spacings to one another's
+// bits.
 func TestCheckpoints(t *testing.T) {
 	one := Workers(t, 1)
 	for _, of := range []Kind{KL, Frobenius} {

@@ -1,6 +1,6 @@
-// Package check has what the tests of many packages draw and compare: random numbers, calls that succeed,
-// numbers within a tolerance, and the inverse of a small matrix by plain elimination. Only tests import it,
-// with a dot.
+// Package check has what the tests of many packages draw and compare: calls that succeed, values that are
+// equal, numbers within a tolerance, bits, pools of workers, normal numbers, derivatives by differences, and
+// the inverse of a small matrix by plain elimination. Only tests import it, with a dot.
 package check
 
 import (
@@ -40,7 +40,7 @@ func Equal[T comparable](t testing.TB, got, want T, what string, args ...any) {
 	}
 }
 
-// reports counts what Near has said; after some dozens the test ends, for loops compare many numbers.
+// reports counts what Near has said: after some dozens it ends the test, which may compare millions.
 var reports atomic.Int32
 
 // Near is Equal of numbers within a tolerance.
@@ -61,21 +61,18 @@ func Close(t testing.TB, got, want, by float64, what string, args ...any) {
 	Near(t, got, want, by*(1+math.Abs(want)), what, args...)
 }
 
-// NearAll is Near of the number that is farthest off.
+// NearAll is Near of the first number that is not.
 func NearAll(t testing.TB, got, want []float64, tolerance float64, what string, args ...any) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: %d numbers, want %d", fmt.Sprintf(what, args...), len(got), len(want))
 		return
 	}
-	worst, at := 0.0, 0
 	for i, x := range got {
-		if off := math.Abs(x - want[i]); !(off <= worst) {
-			worst, at = off, i
+		if !(math.Abs(x-want[i]) <= tolerance) {
+			Near(t, x, want[i], tolerance, "%s, number %d", fmt.Sprintf(what, args...), i)
+			return
 		}
-	}
-	if worst != 0 {
-		Near(t, got[at], want[at], tolerance, "%s, number %d", fmt.Sprintf(what, args...), at)
 	}
 }
 
@@ -104,6 +101,16 @@ func Workers(t testing.TB, many int) *pool.Pool {
 
 // Normal returns a standard normal number.
 func Normal(r *random.Source) float64 { return elem.NormalQuantile(r.Float64() + 0x1p-54) }
+
+// Derivative is the central difference of f in one of its numbers, which lie by on either side.
+func Derivative(at *float64, by float64, f func() float64) float64 {
+	was := *at
+	defer func() { *at = was }()
+	*at = was + by
+	above := f()
+	*at = was - by
+	return (above - f()) / (2 * by)
+}
 
 // LargestOf is the largest magnitude.
 func LargestOf(v []float64) (top float64) {
