@@ -94,34 +94,20 @@ func compare(t *testing.T, what string, got, want []float64, tolerance float64) 
 	NearAll(t, got, want, tolerance*LargestOf(want), "%s", what)
 }
 
-// TestRow: gradient and Hessian of a row are those of its model.
+// TestRow: gradient and Hessian of a row are those of its model, sample by sample; also of more samples than
+// the nearest cache has V of, which lie in tiles.
 func TestRow(t *testing.T) {
-	src := random.Split(1, 0)
-	for _, size := range [][2]int{{1, 1}, {3, 10}, {7, 40}, {12, 65}} {
-		k, n := size[0], size[1]
-		v, all := problem(&src, k, n, 1)
-		r := all[0]
-		row, tiles := rowFor(k, v)
-		row.Model(tiles, r.wbar, r.a)
-		g, h := differences(func(u []float64) float64 { return r.model(times(u, v)) }, r.u)
-		compare(t, "gradient", row.gradient, g, 1e-11)
-		compare(t, "Hessian", row.hessian, h, 1e-10)
-	}
-}
-
-// TestRowTiles: of more samples than the nearest cache has V of, gradient and Hessian are those of sums
-// sample by sample.
-func TestRowTiles(t *testing.T) {
 	src := random.Split(2, 0)
-	for _, size := range [][2]int{{3, nearWhole/3 + 700}, {20, nearWhole/20 + 1}} {
+	for _, size := range [][2]int{{1, 1}, {3, 10}, {7, 40}, {12, 65}, {3, nearWhole/3 + 700},
+		{20, nearWhole/20 + 1}} {
 		k, n := size[0], size[1]
 		v, all := problem(&src, k, n, 1)
 		np, r := kernel.Pad(n), all[0]
-		row, tiles := rowFor(k, make([]float64, k*np))
-		if tiles.samples == np {
-			t.Fatal("there is one tile")
-		}
-		for from := 0; from < np; from += width { // as steps of V do
+		room := make([]float64, k*np)
+		row, tiles := rowFor(k, room)
+		Equal(t, tiles.samples == np, n <= 65, "one tile has all samples")
+		copy(room, v)                             // which one tile holds
+		for from := 0; from < np; from += width { // several take them as steps of V do
 			tiles.ToTiles(v, from, min(from+width, np))
 		}
 		row.Model(tiles, r.wbar, r.a)

@@ -1,10 +1,10 @@
 package projection
 
 import (
+	"fmt"
 	"math"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -123,8 +123,8 @@ type method struct {
 var truncation = method{kind: SVD}
 
 func (m method) String() string {
-	return map[Kind]string{KL: "KL", Frobenius: "Frobenius", SVD: "SVD"}[m.kind] + "(" +
-		strconv.Itoa(m.updates) + ")"
+	return fmt.Sprintf("%s(%d)", map[Kind]string{KL: "KL", Frobenius: "Frobenius", SVD: "SVD"}[m.kind],
+		m.updates)
 }
 
 func methods(updates ...int) (all []method) {
@@ -142,8 +142,7 @@ func TestGradients(t *testing.T) {
 			if size[3] > 0 && kind == truncation {
 				continue
 			}
-			t.Run(strconv.Itoa(size[0])+"×"+strconv.Itoa(size[1])+", "+strconv.Itoa(size[3])+" % hidden, "+
-				kind.String(), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v, %v", size, kind), func(t *testing.T) { // of d, n, k and percent hidden
 				p := newProblem(size[0], size[1], size[2])
 				p.hide(float64(size[3]) / 100)
 				by := p.projector(kind, one)
@@ -273,8 +272,7 @@ func BenchmarkProjection(b *testing.B) {
 		ybar := make([]float64, len(p.y))
 		for _, kind := range methods(20, 100) {
 			by := p.projector(kind, one)
-			name := strconv.Itoa(p.d) + "x" + strconv.Itoa(p.n) + "x" + strconv.Itoa(p.k) + "/" +
-				kind.String()
+			name := fmt.Sprintf("%dx%dx%d/%v", p.d, p.n, p.k, kind)
 			b.Run(name+"/forward", func(b *testing.B) {
 				for b.Loop() {
 					OK(b, by.Forward(p.y, p.start))

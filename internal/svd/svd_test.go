@@ -1,8 +1,8 @@
 package svd
 
 import (
+	"fmt"
 	"math"
-	"strconv"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
@@ -92,7 +92,7 @@ func TestSVD(t *testing.T) {
 			"tiny":     func(h int) float64 { return 1e-200 / float64(1+h) },
 			"all zero": func(h int) float64 { return 0 },
 		} {
-			t.Run(strconv.Itoa(r)+"×"+strconv.Itoa(c)+" "+name, func(t *testing.T) {
+			t.Run(fmt.Sprint(size, name), func(t *testing.T) {
 				source := random.Split(uint64(r), c)
 				u, v := orthonormal(&source, r, c), orthonormal(&source, c, c)
 				a := make([][]float64, c)
