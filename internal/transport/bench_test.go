@@ -21,14 +21,21 @@ func benchRow(n, m int) (x, b, q, z []float64) {
 	for i := range x {
 		x[i], z[i] = r.Float64(), Normal(&r)
 	}
-	b, q = make([]float64, m), make([]float64, m)
-	last := 0.0
+	b = make([]float64, m)
 	for j := range b {
 		b[j] = 0.5 + r.Float64()
-		last += r.Float64()
-		q[j] = last
 	}
-	return x, b, q, z
+	return x, b, rising(&r, m), z
+}
+
+// rising are m levels from 0 to 1 apart.
+func rising(src *random.Source, m int) (q []float64) {
+	last := 0.0
+	for range m {
+		last += src.Float64()
+		q = append(q, last)
+	}
+	return q
 }
 
 // BenchmarkPower times a cold row where max|s Y|, the exponent that decides how its

@@ -35,13 +35,10 @@ func condensedCase(src *random.Source, m int, hidden bool) (p Problem, x, q []fl
 	const n = 5000
 	w, x := manySamples(src, n)
 	p = Problem{X: w[:n], Logits: make([]float64, m), Squash: LogisticUnit, Epsilon: 0.02}
-	q = make([]float64, m)
-	last := 0.0
-	for j := range q {
+	for j := range p.Logits {
 		p.Logits[j] = Normal(src)
-		last += src.Float64()
-		q[j] = last
 	}
+	q = rising(src, m)
 	if hidden {
 		p.Observed = make([]bool, n)
 		for i := range p.Observed {

@@ -39,15 +39,9 @@ func TestHard(t *testing.T) {
 	r := random.Split(11, 3)
 	for trial := range 300 {
 		n, m := 1+r.IntN(12), 1+r.IntN(7)
-		x, q := make([]float64, n), make([]float64, m)
+		x, q := make([]float64, n), rising(&r, m)
 		for i := range x {
 			x[i] = float64(r.IntN(8))
-		}
-		for j := range q {
-			q[j] = r.Float64()
-			if j > 0 {
-				q[j] += q[j-1]
-			}
 		}
 		a, b := make([]float64, n), make([]float64, m)
 		w := Problem{X: x, Squash: Logistic}

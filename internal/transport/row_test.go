@@ -76,9 +76,8 @@ func TestReuse(t *testing.T) {
 			}
 		}
 		n, m := len(p.X), p.levels()
-		q, back := make([]float64, m), Cotangent{Z: make([]float64, kernel.Pad(n)), Q: make([]float64, m)}
+		q, back := rising(&src, m), Cotangent{Z: make([]float64, kernel.Pad(n)), Q: make([]float64, m)}
 		for j := range q {
-			q[j] = float64(j) + src.Float64()
 			back.Q[j] = Normal(&src)
 		}
 		for i := range n {
@@ -150,10 +149,7 @@ func TestWanted(t *testing.T) {
 		n, m := 1+int(60*src.Float64()), 2+int(20*src.Float64())
 		r, after := NewRow(nil, n, m), NewRow(nil, n, m)
 		states := [2]Warm{NewWarm(nil, 1, m)[0], NewWarm(nil, 1, m)[0]}
-		got, want, q := make([]float64, r.np), make([]float64, r.np), make([]float64, m)
-		for j := range q {
-			q[j] = float64(j) + src.Float64()
-		}
+		got, want, q := make([]float64, r.np), make([]float64, r.np), rising(&src, m)
 		for visit := range 3 {
 			x, b := make([]float64, n), make([]float64, m)
 			spread, skew := math.Exp(2*Normal(&src)), 3.0
@@ -327,10 +323,7 @@ func TestSlopes(t *testing.T) {
 		other.Resize(n, m)
 		r.Load(p)
 		r.Solve(1e-9, 1000, nil)
-		q := make([]float64, m)
-		for j := range q {
-			q[j] = float64(j) + src.Float64()
-		}
+		q := rising(&src, m)
 		got := make([]float64, kernel.Pad(n))
 		zeta, gx, alone := make([]float64, kernel.Pad(n)), make([]float64, n), make([]float64, n)
 		for i := range zeta[:n] {
