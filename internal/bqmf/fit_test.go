@@ -577,37 +577,6 @@ func refitted(t *testing.T, q *simulated, f *Fit, i, j int) (mean float64) {
 	return mean
 }
 
-func TestLeaveOneOut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
-	for _, hidden := range []float64{0, 0.2} {
-		q := drawn(30, 26, 2, hidden, 4)
-		f, p := settled(t, q, 4)
-		c := wholeReader(p)
-		var left, with, count float64
-		src := random.Split(1, 1)
-		for range 60 {
-			i, j := src.IntN(q.d), src.IntN(q.n)
-			at := i*q.n + j
-			if !q.observed[at] {
-				continue
-			}
-			c.load(i, 1)
-			m, without := c.cells.mean[j], c.without(0, j, q.y[at], p.precision(i, j))
-			truth := refitted(t, q, f, i, j)
-			left += (without - truth) * (without - truth)
-			with += (m - truth) * (m - truth)
-			count++
-		}
-		if math.Sqrt(left/with) > 0.35 { // to first order: on average a fifth is left
-			t.Errorf("of what a cell pulls its own mean, %.3g, leave-one-out leaves %.3g",
-				math.Sqrt(with/count), math.Sqrt(left/count))
-		}
-		t.Logf("hidden %g: pull %.3g, left of it %.3g", hidden, math.Sqrt(with/count), math.Sqrt(left/count))
-	}
-}
-
 // A cell that weighs as much as all others of its row and column together moves its mean by less than the
 // first order says. Leaving it out of the row and of the column in turn comes nearer to fits without it.
 func TestLeaveOneOutInTurn(t *testing.T) {
