@@ -167,6 +167,10 @@ func TestInspect(t *testing.T) {
 			(o.LeaveOneOut == nil) == (method == "bqmf") {
 			t.Errorf("%s: %s", method, text)
 		}
+		if b, is := m.(*quantmf.BQMF); is && (!slices.Equal(o.SampleNoise, b.SampleNoise) ||
+			*o.Features[3].Noise != b.RowNoise[3]) {
+			t.Errorf("another noise than the package's: %s", text)
+		}
 	}
 }
 
@@ -653,38 +657,6 @@ func TestLoss(t *testing.T) {
 	quiet(t, 0, "fit -k 2 -epochs 2 -o kl.qmf matrix.tsv")
 	says(t, 3, "transform -o v.tsv kl.qmf ratios.tsv", "-loss frobenius of fit")
 	says(t, 0, "fit -loss 1.5 -method nmf -k 2 -epochs 2 matrix.tsv", "β = 1.5")
-}
-
-// TestSignedFit: without -loss a fit of negative values is one under the Frobenius loss, and inspect has the
-// noise of a BQMF.
-func TestSignedFit(t *testing.T) {
-	t.Chdir(t.TempDir())
-	_, x := bent(8, 12, true)
-	for i := range x.Data {
-		if math.IsNaN(x.Data[i]) {
-			x.Data[i] = -1
-		}
-	}
-	writeTable(t, "signed.tsv", x)
-	_, said := quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 -o q.qmf signed.tsv")
-	want := must(quantmf.FitQMF(t.Context(), x, 2, quantmf.WithEpochs(2),
-		quantmf.WithLoss(quantmf.Frobenius)))(t)
-	if q, _, err := readModel("q.qmf", nil, &cli.Input{MaxMemory: 1 << 30}); err != nil ||
-		!same(q.Model.Reconstruct(), want.Reconstruct()) || !strings.Contains(said, "took frobenius") {
-		t.Errorf("%v: %s", err, said)
-	}
-	quiet(t, 0, "fit -compare none -method bqmf -epochs 3 -o b.qmf signed.tsv")
-	b := must(quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithEpochs(3)))(t)
-	text, _ := quiet(t, 0, "inspect -json b.qmf")
-	o := decoded[modelObject](t, text)
-	if len(o.Features) != 8 || len(o.SampleNoise) != len(b.SampleNoise) {
-		t.Fatal(text)
-	}
-	for i, f := range o.Features {
-		if *f.Noise != b.RowNoise[i] || !(*f.Noise > 0) {
-			t.Errorf("feature %d: noise %v, want %v", i, *f.Noise, b.RowNoise[i])
-		}
-	}
 }
 
 // TestBlockNamesSample: a value of a block that the model does not take is named by its place in the table.

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -446,17 +445,5 @@ func TestWarningsInWords(t *testing.T) {
 		"asked for: a larger -eps helps"
 	if got := strings.Join(words, "; "); got != want {
 		t.Errorf("got %s", got)
-	}
-}
-
-func TestGzippedInput(t *testing.T) {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	io.WriteString(z, small())
-	z.Close()
-	folder(t)
-	fromZip, _ := fed(t, 0, b.String(), "fit -method nmf -k 2 -u - -")
-	if plain, _ := quiet(t, 0, "fit -method nmf -k 2 -u - matrix.tsv"); plain != fromZip {
-		t.Error("a gzipped matrix gave other factors")
 	}
 }

@@ -185,8 +185,7 @@ func tried(src *rand.Rand, repeats, cells int, ahead ...float64) *Comparison {
 }
 
 // TestTossUp: more masks are made while it is unsure which trial to take, up to a bound that the size of the
-// matrix sets, and as many as were asked for where that is said; what then is said of other sets of masks is
-// within ten points of the share of seeds that take the same.
+// matrix sets, and as many as were asked for where that is said.
 func TestTossUp(t *testing.T) {
 	t.Parallel()
 	src := rand.New(rand.NewPCG(7, 12))
@@ -199,20 +198,6 @@ func TestTossUp(t *testing.T) {
 		if got := tried(src, c.repeats, c.cells, c.ahead, 0).Masks(); got < c.least || got > c.most {
 			t.Errorf("%+v: %d masks", c, got)
 		}
-	}
-	if testing.Short() {
-		t.Skip("chooses many times")
-	}
-	times, said, masks := [2]float64{}, [2]float64{}, 0.0
-	const seeds = 30
-	for range seeds {
-		c := tried(src, 0, 1, 0.3, 0) // what ten masks cannot tell
-		times[c.Chosen]++
-		said[c.Chosen] += c.SureChosen.Mean
-		masks += float64(c.Masks()) / seeds
-	}
-	if was, said := times[1]/seeds, said[1]/times[1]; was < 0.8 || math.Abs(was-said) > 0.1 || masks < 30 {
-		t.Errorf("%.0f masks: k=2 is taken in %.2f, said %.2f", masks, was, said)
 	}
 }
 
