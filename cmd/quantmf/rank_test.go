@@ -6,10 +6,8 @@ package main
 import (
 	"bytes"
 	"encoding/xml"
-	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,67 +20,43 @@ import (
 	"github.com/quantmf/quantmf/internal/cli"
 )
 
+// TestRank: table, words and object are those of a comparison of what HeldOut gives for the flags.
 func TestRank(t *testing.T) {
 	folder(t)
 	in := read(t, "matrix.tsv")
-	for _, m := range []string{"", "4,6"} {
-		line := "rank -k 1,3 -repeats 3 -share 0.2 -seed 5 -epochs 6 matrix.tsv"
+	for m, levels := range map[string][]int{"": nil, " -m 4,6": {4, 6}} {
+		want := cli.NewComparison()
+		want.Ks, want.Ms, want.Repeats, want.Seed = []int{1, 3}, levels, 3, 5
 		var trials []quantmf.Trial
-		options := []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithSeed(5)}
-		head := "k\tmean\tstderr\tworse\tworse_stderr\n"
-		levels := []int{8}
-		if m != "" {
-			line += " -m " + m
-			head = "k\tm\tmean\tstderr\tworse\tworse_stderr\n"
-			levels = []int{4, 6}
-		}
-		for _, k := range []int{1, 3} {
-			for _, l := range levels {
-				trials = append(trials, quantmf.Trial{Rank: k,
-					Options: append(options[:2:2], quantmf.WithLevels(l))})
+		for i := range want.Trials() {
+			options := []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithSeed(5)}
+			if levels != nil {
+				options = append(options, quantmf.WithLevels(want.M(i)))
 			}
+			trials = append(trials, quantmf.Trial{Rank: want.K(i), Options: options})
 		}
-		got := must(quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials,
-			quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5}))(t)
-		alone := quantmf.Prediction{}.Join(quantmf.Prediction{Losses: got[0].Baseline})
-		got = append([]quantmf.Prediction{alone}, got...) // which comes first
-		trials = append([]quantmf.Trial{{}}, trials...)
-		best := 0
-		for i := range got {
-			if got[i].Mean < got[best].Mean {
-				best = i
-			}
-		}
-		want := head
-		for i, p := range got {
-			level := ""
-			if m != "" {
-				level = fmt.Sprintf("%d\t", append([]int{0}, slices.Repeat(levels, 2)...)[i])
-			}
-			// The paired standard error by the textbook's other formula.
-			var d, dd float64
-			for r := range 3 {
-				x := p.Losses[r] - got[best].Losses[r]
-				d += x
-				dd += x * x
-			}
-			stdErr := math.Sqrt(max(dd-d*d/3, 0) / 2 / 3)
-			want += fmt.Sprintf("%d\t%s%.6g\t%.3g\t%.3g\t%.3g\n", trials[i].Rank, level, p.Mean, p.StdErr,
-				d/3, stdErr)
-		}
+		want.Add(must(quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials,
+			quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5}))(t))
+		want.Choose()
+		line := "rank -k 1,3 -repeats 3 -share 0.2 -seed 5 -epochs 6 matrix.tsv" + m
 		out, e := quiet(t, 0, line)
-		if out != want || !strings.Contains(e, "predicts hidden values best") ||
-			!strings.Contains(e, " % sure)") {
-			t.Errorf("got %s%s, want %s", out, e, want)
+		if out != want.Table() || !strings.HasSuffix(e, want.Verdict()) {
+			t.Errorf("got %s%s, want %s%s", out, e, want.Table(), want.Verdict())
 		}
 		text, _ := quiet(t, 0, line+" -json")
 		o := decoded[rankObject](t, text)
-		if len(o.Trials) != len(got) ||
-			o.Best != (best+len(got)-1)%len(got) || o.Trials[1].Losses[2] != got[2].Losses[2] ||
-			o.Trials[1].K != trials[2].Rank ||
-			o.Trials[len(got)-1].Mean != alone.Mean || o.Trials[0].Relative[1] != got[1].Relative[1] ||
-			o.Sure == nil || o.SureBest == nil {
+		if len(o.Trials) != len(want.Got) || o.Best != want.Best || o.Chosen != want.Chosen ||
+			*o.Sure != want.SureChosen.Mean || *o.SureBest != want.SureBest.Mean {
 			t.Error(text)
+		}
+		for i, of := range o.Trials {
+			p := want.Got[i]
+			worse, stdErr := want.Worse(i)
+			if of.K != want.K(i) || of.M != want.M(i) || of.Mean != p.Mean || of.StdErr != p.StdErr ||
+				of.Worse != worse || of.WorseStdErr != stdErr || !slices.Equal(of.Losses, p.Losses) ||
+				!slices.Equal(of.Relative, p.Relative) {
+				t.Errorf("trial %d: %s", i, text)
+			}
 		}
 	}
 }

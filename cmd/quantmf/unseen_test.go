@@ -3,14 +3,15 @@ package main
 // This file tests what is said first of values that fits have not seen.
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/settings"
 )
 
@@ -41,7 +42,7 @@ func drawn(d, n, k int) string {
 }
 
 // TestUnseen: noise is said to be noise and structure structure, by every method, in the summary, in the
-// model and on the page; the numbers are those of HeldOut.
+// model and on the page; the numbers are those of Choose.
 func TestUnseen(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
@@ -81,57 +82,21 @@ func TestUnseen(t *testing.T) {
 	}
 	in := read(t, "three.tsv")
 	quiet(t, 0, "fit -method qmf -k 3 -epochs 2 -start scores -shrinkage 0 -line 0.5 -o m.qmf three.tsv")
-	text, _ := quiet(t, 0, "inspect -json m.qmf")
-	o := decoded[modelObject](t, text)
-	var shares []float64
-	for _, method := range []string{"qmf", "nmf"} {
-		own, hidden, trial := 0.0, 0, quantmf.Trial{Rank: 3}
-		if method == "qmf" {
-			trial.Options = []quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartScores),
-				quantmf.WithShrinkage(0), quantmf.WithLine(0.5)}
-		}
-		add := func(given quantmf.Mat) { // of one mask
-			for i := range in.X.Rows {
-				mean, n := 0.0, 0.0
-				for _, v := range given.Row(i) {
-					if v == v {
-						mean, n = mean+v, n+1
-					}
-				}
-				for j, v := range in.X.Row(i) {
-					if given.At(i, j) != given.At(i, j) {
-						own += quantmf.KL.At(v, mean/n)
-						hidden++
-					}
-				}
-			}
-		}
-		left := 0.0
-		for r := range 10 { // no more for a small table
-			p := must(quantmf.HeldOut(t.Context(), in.X,
-				func(ctx context.Context, x quantmf.Rows, k int,
-					o ...quantmf.FitOption) (quantmf.Model, error) {
-					add(x.(quantmf.Mat))
-					return settings.Fit(ctx, method, x, k, o...)
-				}, []quantmf.Trial{trial}, quantmf.Masks{Repeats: 1, First: r, Seed: 1}))(t)
-			count := hidden
-			left += p[0].Mean * float64(count)
-			hidden = 0
-			if method == "qmf" {
-				o.Unseen.Values -= count
-			}
-		}
-		shares = append(shares, 1-left/own)
+	choice := must(quantmf.Choose(t.Context(), in.X, []quantmf.Candidate{{Method: quantmf.MethodQMF, Rank: 3,
+		Options: []quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartScores),
+			quantmf.WithShrinkage(0), quantmf.WithLine(0.5)}}, {Method: quantmf.MethodNMF, Rank: 3}}, nil))(t)
+	own, nmf, beside := choice.Trials[0], choice.Trials[1], account.Other{Method: "NMF"}
+	got := keptModel(t, "m.qmf").Unseen
+	want := account.Unseen{Fitted: got.Fitted}
+	for _, row := range own.Rows {
+		want.Values += row.Cells
 	}
-	u := o.Unseen
-	if u.Values != 0 || math.Abs(u.Predicted-shares[0]) > 1e-9 || len(u.Others) != 1 {
-		t.Fatalf("%+v, want %v", u, shares)
-	}
-	nmf := u.Others[0]
-	if nmf.Method != "nmf" || math.Abs(nmf.Predicted-shares[1]) > 1e-9 ||
-		math.Abs(nmf.Worse-((1-shares[1])/(1-shares[0])-1)) > 1e-9 || !(u.StdErr > 0 && u.StdErr < 0.1) ||
-		!(nmf.StdErr > 0 && nmf.StdErr < 0.3) || u.Auto {
-		t.Errorf("%+v, want %v", u, shares)
+	want.Predicted, want.StdErr = own.Explained()
+	beside.Predicted, _ = nmf.Explained()
+	beside.Worse, beside.StdErr = nmf.Worse(own)
+	want.Others = []account.Other{beside}
+	if !reflect.DeepEqual(got, want) || want.Values == 0 || want.StdErr == 0 {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
