@@ -93,44 +93,74 @@ func writeText(t *testing.T, path, text string) {
 	ok(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
-// TestModelFiles: what the commands make of a model file is what the package
-// makes of the model that was fitted.
+// TestModelFiles: what the commands make of a model file is what the package makes of the model that was
+// fitted. Cells that are empty, NA or NaN are left out of a fit and filled by reconstruct; new samples may
+// have holes, too.
 func TestModelFiles(t *testing.T) {
-	workshop(t)
-	in := read(t, "matrix.tsv")
+	folder(t)
+	lines := strings.Split(small(), "\n")
+	for i, with := range map[int]string{2: "", 5: "NA", 9: "nan"} {
+		cells := strings.Split(lines[i], "\t")
+		cells[i-1] = with
+		lines[i] = strings.Join(cells, "\t")
+	}
+	writeText(t, "holes.tsv", strings.Join(lines, "\n"))
 	ctx := context.Background()
-	for _, method := range settings.Methods {
-		want := must(settings.Fit(ctx, method, in.X, 2, quantmf.WithEpochs(4)))(t)
-		file := method + ".qmf"
-		quiet(t, 0, "transform "+file+" matrix.tsv -o V.csv")
-		v := must(want.Transform(ctx, in.X))(t)
-		if got := read(t, "V.csv"); !same(got.X, v) || strings.Join(got.Features, " ") != "c1 c2" ||
-			strings.Join(got.Samples, " ") != strings.Join(in.Samples, " ") {
-			t.Errorf("%s: transform gave %v, %v", method, got.Features, got.Samples)
+	for matrix, gaps := range map[string]int{"matrix.tsv": 0, "holes.tsv": 3} {
+		in := read(t, matrix)
+		if missing(in.X) != gaps {
+			t.Fatal("holes")
 		}
-		quiet(t, 0, "reconstruct "+file+" -o fit.npz")
-		if got := read(t, "fit.npz"); !same(got.X, want.Reconstruct()) ||
-			strings.Join(got.Features, " ") != strings.Join(in.Features, " ") {
-			t.Errorf("%s: reconstruct gave %v", method, got.Features)
+		options, flags := []quantmf.FitOption{quantmf.WithEpochs(4)}, " -k 2 -epochs 4 "+matrix
+		if gaps > 0 {
+			options, flags = append(options, quantmf.WithMissingValues()), " -missing"+flags
 		}
-		one, _ := quiet(t, 0, "report "+file+" matrix.tsv -o -")
-		quiet(t, 0, "fit -compare none -method "+method+" -k 2 -epochs 4 -report page.html matrix.tsv")
-		if one != textOf(t, "page.html") {
-			t.Errorf("%s: the page of the model is not that of the fit", method)
-		}
-		m := must(quantmf.UnmarshalModel([]byte(textOf(t, file))))(t)
-		if !same(m.Reconstruct(), want.Reconstruct()) {
-			t.Errorf("%s: the package reads another model", method)
+		for _, method := range settings.Methods {
+			want := must(settings.Fit(ctx, method, in.X, 2, options...))(t)
+			_, said := quiet(t, 0, "fit -compare none -o m.qmf -report page.html -method "+method+flags)
+			quiet(t, 0, "transform m.qmf "+matrix+" -o V.csv")
+			v := must(want.Transform(ctx, in.X))(t)
+			if got := read(t, "V.csv"); !same(got.X, v) || strings.Join(got.Features, " ") != "c1 c2" ||
+				strings.Join(got.Samples, " ") != strings.Join(in.Samples, " ") {
+				t.Errorf("%s: transform gave %v, %v", method, got.Features, got.Samples)
+			}
+			quiet(t, 0, "reconstruct m.qmf -o fit.npz")
+			if got := read(t, "fit.npz"); !same(got.X, want.Reconstruct()) || missing(got.X) != 0 ||
+				strings.Join(got.Features, " ") != strings.Join(in.Features, " ") {
+				t.Errorf("%s: reconstruct gave %v", method, got.Features)
+			}
+			quiet(t, 0, "inspect m.qmf "+matrix)
+			one, _ := quiet(t, 0, "report m.qmf "+matrix+" -o -")
+			if one != textOf(t, "page.html") {
+				t.Errorf("%s: the page of the model is not that of the fit", method)
+			}
+			if gaps > 0 {
+				has(t, said, "14 features × 9 samples (3 missing values)")
+				page := regexp.MustCompile(`base64,[^"]*`).ReplaceAllString(one, "")
+				has(t, page, ">missing</text>", "3 values are missing, 2.38 % of the table")
+				lacks(t, page, "NaN")
+			}
+			m := must(quantmf.UnmarshalModel([]byte(textOf(t, "m.qmf"))))(t)
+			if !same(m.Reconstruct(), want.Reconstruct()) {
+				t.Errorf("%s: the package reads another model", method)
+			}
+			if q, is := want.(*quantmf.QMFQ); is {
+				quiet(t, 0, "normalize m.qmf "+matrix+" -o y.gct")
+				if got := read(t, "y.gct"); !same(got.X, must(q.Normalize(in.X))(t)) {
+					t.Error("normalize gave other numbers")
+				}
+			} else {
+				says(t, 2, "normalize m.qmf "+matrix+" -o -", "m.qmf is a model of kind "+
+					strings.ToUpper(method)+", which has no map from a feature's scale")
+			}
 		}
 	}
-	q := must(quantmf.FitQMFQ(ctx, in.X, 2, quantmf.WithEpochs(4)))(t)
-	y := must(q.Normalize(in.X))(t)
-	quiet(t, 0, "normalize qmfq.qmf matrix.tsv -o y.gct")
-	if got := read(t, "y.gct"); !same(got.X, y) {
-		t.Error("normalize gave other numbers")
+	out, _ := quiet(t, 0, "rank -missing -k 1,2 -repeats 2 -epochs 3 holes.tsv")
+	shape := regexp.MustCompile(`^k\tmean\tstderr\tworse\tworse_stderr\n` +
+		`0(\t\S+){4}\n1(\t\S+){4}\n2(\t\S+){4}\n$`)
+	if !shape.MatchString(out) {
+		t.Error(out)
 	}
-	says(t, 2, "normalize nmf.qmf matrix.tsv -o -",
-		"nmf.qmf is a model of kind NMF, which has no map from a feature's scale")
 }
 
 func TestInspect(t *testing.T) {
@@ -307,48 +337,6 @@ func TestTopAndLogarithmOfModel(t *testing.T) {
 	says(t, 3, "transform m.qmf renamed.tsv -o -",
 		fmt.Sprintf("renamed.tsv: 1 of the model's 6 features are not there: %q: -allow missing",
 			in.Features[2]))
-}
-
-// TestMissingValues: cells that are empty, NA or NaN are left out of a fit and
-// filled by reconstruct; new samples may have holes, too.
-func TestMissingValues(t *testing.T) {
-	folder(t)
-	lines := strings.Split(small(), "\n")
-	for i, with := range map[int]string{2: "", 5: "NA", 9: "nan"} {
-		cells := strings.Split(lines[i], "\t")
-		cells[i-1] = with
-		lines[i] = strings.Join(cells, "\t")
-	}
-	writeText(t, "holes.tsv", strings.Join(lines, "\n"))
-	in := read(t, "holes.tsv")
-	if missing(in.X) != 3 {
-		t.Fatal("holes")
-	}
-	for _, method := range settings.Methods {
-		_, e := quiet(t, 0, "fit -compare none -method "+method+
-			" -missing -k 2 -epochs 5 -o m.qmf -report r.html holes.tsv")
-		has(t, e, "14 features × 9 samples (3 missing values)")
-		want := must(settings.Fit(t.Context(), method, in.X, 2, quantmf.WithEpochs(5),
-			quantmf.WithMissingValues()))(t)
-		quiet(t, 0, "reconstruct m.qmf -o full.tsv")
-		if full := read(t, "full.tsv"); missing(full.X) != 0 || !same(full.X, want.Reconstruct()) {
-			t.Errorf("%s: not what the package fills in", method)
-		}
-		quiet(t, 0, "transform m.qmf holes.tsv -o v.npy")
-		if v, err := want.Transform(t.Context(), in.X); err != nil || !same(read(t, "v.npy").X, v) {
-			t.Errorf("%s: not where the package places them: %v", method, err)
-		}
-		quiet(t, 0, "inspect m.qmf holes.tsv")
-		page := regexp.MustCompile(`base64,[^"]*`).ReplaceAllString(textOf(t, "r.html"), "")
-		has(t, page, ">missing</text>", "3 values are missing, 2.38 % of the table")
-		lacks(t, page, "NaN")
-	}
-	out, _ := quiet(t, 0, "rank -missing -k 1,2 -repeats 2 -epochs 3 holes.tsv")
-	shape := regexp.MustCompile(`^k\tmean\tstderr\tworse\tworse_stderr\n` +
-		`0(\t\S+){4}\n1(\t\S+){4}\n2(\t\S+){4}\n$`)
-	if !shape.MatchString(out) {
-		t.Error(out)
-	}
 }
 
 // TestConvert: a matrix goes through every format and comes back the same.

@@ -3,11 +3,11 @@ package main
 // This file tests what is said of skewed amounts, and of samples that are far from all others.
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf"
 )
 
 // TestSkewed: of amounts that are products the command, inspect and the page say that a logarithm first
@@ -15,19 +15,17 @@ import (
 func TestSkewed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	src := rand.New(rand.NewPCG(3, 4))
-	var s strings.Builder
-	v := make([][3]float64, 80)
+	v, x := make([][3]float64, 80), quantmf.NewMat(60, 80)
 	for j := range v {
 		v[j] = [3]float64{src.NormFloat64(), src.NormFloat64(), src.NormFloat64()}
 	}
-	for range 60 {
+	for i := range x.Rows {
 		a, b, c := src.NormFloat64(), src.NormFloat64(), src.NormFloat64()
 		for j := range v {
-			fmt.Fprintf(&s, "%.3f%s", math.Exp(3+a*v[j][0]+b*v[j][1]+c*v[j][2]+0.3*src.NormFloat64()),
-				map[bool]string{true: "\n", false: "\t"}[j == len(v)-1])
+			x.Set(i, j, math.Exp(3+a*v[j][0]+b*v[j][1]+c*v[j][2]+0.3*src.NormFloat64()))
 		}
 	}
-	writeText(t, "x.tsv", s.String())
+	writeTable(t, "x.tsv", x)
 	const words = "a fit of log(1+x) predicts hidden values "
 	_, said := quiet(t, 0, "fit -progress none -method nmf -k 5 -o m.nmf -report page.html x.tsv")
 	told, _ := quiet(t, 0, "inspect m.nmf")
@@ -43,28 +41,22 @@ func TestSkewed(t *testing.T) {
 // is a component of one sample.
 func TestFarSamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	src, v, x := rand.New(rand.NewPCG(5, 5)), make([][3]float64, 80), make([][]float64, 40)
+	src, v, x := rand.New(rand.NewPCG(5, 5)), make([][3]float64, 80), quantmf.NewMat(40, 80)
 	for j := range v {
 		v[j] = [3]float64{src.ExpFloat64(), src.ExpFloat64(), src.ExpFloat64()}
 	}
-	for i := range x {
+	for i := range x.Rows {
 		u := [3]float64{src.ExpFloat64(), src.ExpFloat64(), src.ExpFloat64()}
 		for j := range v {
-			x[i] = append(x[i], (u[0]*v[j][0]+u[1]*v[j][1]+u[2]*v[j][2])*math.Exp(0.1*src.NormFloat64()))
+			x.Set(i, j, (u[0]*v[j][0]+u[1]*v[j][1]+u[2]*v[j][2])*math.Exp(0.1*src.NormFloat64()))
 		}
-		x[i][20] *= 30
-		x[i][60] += 4000 * float64(1+i%3)
+		x.Row(i)[20] *= 30
+		x.Row(i)[60] += 4000 * float64(1+i%3)
 	}
-	var s strings.Builder
-	for _, row := range x {
-		for j, v := range row {
-			fmt.Fprintf(&s, "%.4f%s", v, map[bool]string{true: "\n", false: "\t"}[j == len(row)-1])
-		}
-	}
-	writeText(t, "x.tsv", s.String())
+	writeTable(t, "x.tsv", x)
 	_, said := quiet(t, 0, "fit -progress none -method qmf -compare none -k 4 -report page.html x.tsv")
 	has(t, said, "Bent scales   none")
 	page := textOf(t, "page.html")
 	has(t, page, "10 times the mean of a component", "half or more of the amount in a single sample",
-		`&#34;s61&#34;`)
+		`&#34;p61&#34;`)
 }
