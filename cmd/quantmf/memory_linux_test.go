@@ -5,10 +5,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
 )
 
@@ -47,19 +47,10 @@ func TestFootprint(t *testing.T) {
 		)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	var plain, holes strings.Builder
-	for range d {
+	plain, full := quantmf.NewMat(d, n), quantmf.NewMat(d, n)
+	for i := range d {
 		for j := range n {
-			sep := "\t"
-			if j == n-1 {
-				sep = "\n"
-			}
-			v := fmt.Sprintf("%.3f", r.ExpFloat64()*(1+r.Float64()*float64(j%7)))
-			plain.WriteString(v + sep)
-			if r.Float64() < 0.05 {
-				v = "NA"
-			}
-			holes.WriteString(v + sep)
+			plain.Set(i, j, r.ExpFloat64()*(1+r.Float64()*float64(j%7)))
 		}
 	}
 	const rank = 100 // of a table that a BQMF of as many components keeps all of
@@ -67,8 +58,7 @@ func TestFootprint(t *testing.T) {
 	for i := range factor {
 		factor[i] = r.NormFloat64()
 	}
-	var full strings.Builder
-	for range d {
+	for i := range d {
 		var row [rank]float64
 		for h := range row {
 			row[h] = r.NormFloat64()
@@ -78,24 +68,15 @@ func TestFootprint(t *testing.T) {
 			for h, u := range row {
 				sum += u * factor[j*rank+h]
 			}
-			v := fmt.Sprintf("%.3f", sum)
-			if r.Float64() < 0.05 {
-				v = "NA"
-			}
-			if j > 0 {
-				full.WriteByte('\t')
-			}
-			full.WriteString(v)
+			full.Set(i, j, sum)
 		}
-		full.WriteByte('\n')
 	}
-	dir := t.TempDir()
-	tiny := "1\t2\t3\n4\t5\t7\n9\t8\t6\n"
-	for name, text := range map[string]string{"plain.tsv": plain.String(), "holes.tsv": holes.String(),
-		"full.tsv": full.String(), "tiny.tsv": tiny} {
-		ok(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
-	}
-	t.Chdir(dir)
+	t.Chdir(t.TempDir())
+	lost := func(int, int) bool { return r.Float64() < 0.05 }
+	writeTable(t, "plain.tsv", plain)
+	writeTable(t, "holes.tsv", lacking(plain, lost))
+	writeTable(t, "full.tsv", lacking(full, lost))
+	writeText(t, "tiny.tsv", "1\t2\t3\n4\t5\t7\n9\t8\t6\n")
 	idle := peakOf(t, "fit -method nmf -k 1 -progress none tiny.tsv")
 	t.Logf("%5.1f MiB resident: a fit of three samples", idle/(1<<20))
 	for _, args := range fits {
