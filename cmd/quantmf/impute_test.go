@@ -215,22 +215,9 @@ func predicted(t *testing.T, m *quantmf.BQMF, x, given quantmf.Mat, frobenius bo
 	return held
 }
 
-// sums are those of pairs, and the standard error of the mean of their differences.
-func sums(pairs [][2]float64) (model, own, stdErr float64) {
-	n, squares := float64(len(pairs)), 0.0
-	for _, p := range pairs {
-		model += p[0]
-		own += p[1]
-	}
-	for _, p := range pairs {
-		off := p[1] - p[0] - (own-model)/n
-		squares += off * off
-	}
-	return model, own, math.Sqrt(squares / (n - 1) / n)
-}
-
-// TestImputeErrors: what is said of errors is what a loop over the same hidden values makes of the package's
-// models, with every feature's mean and median taken here; and the flags of the fit reach it.
+// TestImputeErrors: what is said of the errors of features is what a loop over the same hidden values makes of
+// the package's models, with every feature's mean and median taken here; and the flags of the fit reach it.
+// TestImputeSays has what is made of these errors.
 func TestImputeErrors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
@@ -248,51 +235,46 @@ func TestImputeErrors(t *testing.T) {
 		{"-seed 9 -epochs 3 -loss frobenius -workers 1", 9, []quantmf.FitOption{quantmf.WithSeed(9),
 			quantmf.WithEpochs(3), quantmf.WithLoss(quantmf.Frobenius)}, 0},
 	} {
-		of, held, all := make([]errorsOf, x.Rows), 0.0, 0.0
+		of, held := make([]errorsOf, x.Rows), 0.0
 		for _, given := range masked(t, x, 3, c.seed) {
 			m := must(quantmf.FitBQMF(t.Context(), given, 0,
 				append(c.options, quantmf.WithMissingValues())...))(t)
 			held += predicted(t, m, x, given, c.better == 0, of)
 		}
-		var loss, abs [][2]float64
-		for _, o := range of {
-			loss, abs = append(loss, o.loss...), append(abs, o.abs...)
-		}
-		all = float64(len(loss))
 		for _, value := range []string{"mean", "median"} {
 			text, _ := quiet(t, 0, "impute holes.tsv -o full.tsv -checks 3 -json -features "+
 				"features.tsv -value "+value+" "+c.args)
 			o := decoded[imputeObject](t, text)
-			pairs := map[string][][2]float64{"mean": loss, "median": abs}[value]
-			model, own, _ := sums(pairs)
-			absModel, absOwn, _ := sums(abs)
-			if !near(o.Error, model/all) || !near(o.Own, own/all) || !near(o.Less, 1-model/own) ||
-				!near(o.Absolute, absModel/all) || !near(o.AbsoluteOwn, absOwn/all) || o.Checked != int(all) {
-				t.Errorf("%s, %s: %s", c.args, value, text[:600])
-			}
-			// An interval's end may lie on a value, which then counts by a part.
-			if math.Abs(*o.IntervalHeld-held/all) > 0.01 {
-				t.Errorf("intervals hold %g, here %g", *o.IntervalHeld, held/all)
-			}
-			better := 0
+			better, all := 0, 0.0
 			for i, f := range o.Features {
 				pairs := map[string][][2]float64{"mean": of[i].loss, "median": of[i].abs}[value]
-				model, own, stdErr := sums(pairs)
-				n := float64(len(pairs))
-				if f.Checked != len(pairs) || !near(f.Error, model/n) || !near(f.Own, own/n) ||
-					!near(f.StdErr, stdErr/(own/n)) {
+				n, model, own := float64(len(pairs)), 0.0, 0.0
+				for _, p := range pairs {
+					model, own = model+p[0]/n, own+p[1]/n
+				}
+				spread := 0.0
+				for _, p := range pairs {
+					off := p[1] - p[0] - (own - model)
+					spread += off * off
+				}
+				all += n
+				if f.Checked != len(pairs) || !near(f.Error, model) || !near(f.Own, own) ||
+					!near(f.StdErr, math.Sqrt(spread/(n-1)/n)/own) {
 					t.Errorf("%s, %s, feature %d: %v", c.args, value, i, f)
 				}
 				if f.Verdict == "better" && i < 28 {
 					better++
 				} else if f.Verdict == "better" && c.better > 0 {
-					t.Errorf("%s: feature %d is noise, and better predicted than by its %s: %g ± %g", value,
-						i,
-						value, *f.Less, *f.StdErr)
+					t.Errorf("%s: feature %d is noise, and better predicted: %g ± %g", value, i, *f.Less,
+						*f.StdErr)
 				}
 			}
 			if better < c.better {
 				t.Errorf("%s, %s: %d are better", c.args, value, better)
+			}
+			// An interval's end may lie on a value, which then counts by a part.
+			if math.Abs(*o.IntervalHeld-held/all) > 0.01 {
+				t.Errorf("intervals hold %g, here %g", *o.IntervalHeld, held/all)
 			}
 		}
 	}
@@ -351,7 +333,8 @@ func TestImputeSays(t *testing.T) {
 		}
 		if o.Value != value || o.Checked != int(n) || o.Missing != 1 || o.Components != 3 ||
 			o.Interval != 0.8 || *o.IntervalHeld != 0.75 ||
-			fmt.Sprintf("%.4f ± %.4f", *o.Less, *o.StdErr) != "-0.4968 ± 0.1983" {
+			fmt.Sprintf("%.4f, %.4f ± %.4f", *o.Error, *o.Less, *o.StdErr) != "1.4968, -0.4968 ± 0.1983" ||
+			*o.AbsoluteOwn != map[string]float64{"mean": 0, "median": 1}[value] {
 			t.Errorf("%+v", o)
 		}
 		said := r.summary(75)
