@@ -170,12 +170,14 @@ func scales(m *quantmf.QMF) quantmf.Mat {
 	return x
 }
 
-// What is written is what the package gives, with the names of the file.
+// What is written is what the package gives, with the names of the file. Summary, inspect and the page begin
+// with the same bent feature.
 func TestFitWritesTheModel(t *testing.T) {
 	dir := folder(t)
 	_, errOut := quiet(t, 0,
-		"fit -k 3 -m 5 -epochs 4 -seed 7 -shrinkage 0 -u U.tsv -v V.csv.gz -q Q.csv matrix.tsv")
-	if got := files(t, dir); got != "Q.csv U.tsv V.csv.gz" {
+		"fit -k 3 -m 5 -epochs 4 -seed 7 -shrinkage 0 -u U.tsv -v V.csv.gz -q Q.csv -o m.qmf "+
+			"-report page.html matrix.tsv")
+	if got := files(t, dir); got != "Q.csv U.tsv V.csv.gz m.qmf page.html" {
 		t.Fatalf("files: %s", got)
 	}
 	in := read(t, "matrix.tsv")
@@ -203,9 +205,16 @@ func TestFitWritesTheModel(t *testing.T) {
 	goodness := must(m.Goodness(in.X))(t)
 	telling := must(report.Telling(in.X, bend, goodness))(t)
 	most := slices.Index(telling, slices.Max(telling))
+	bent := regexp.MustCompile(`Bent scales .*`).FindString(errOut)
+	has(t, bent, fmt.Sprintf("   %s %.2f, ", in.Features[most], bend[most]),
+		"; named are those that are also well explained)")
+	told, _ := quiet(t, 0, "inspect m.qmf matrix.tsv")
+	has(t, told, bent)
+	_, first, _ := strings.Cut(textOf(t, "page.html"), "<h3>g")
+	if !strings.HasPrefix("g"+first, in.Features[most]+"</h3>") {
+		t.Errorf("the page begins with g%.20s", first)
+	}
 	has(t, errOut, fmt.Sprintf("a loss of %.4g ", m.History[4]),
-		fmt.Sprintf("Bent scales   %s %.2f, ", in.Features[most], bend[most]),
-		"; named are those that are also well explained)",
 		"Written       U.tsv (U, features × components)")
 }
 

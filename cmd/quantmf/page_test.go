@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -120,49 +119,5 @@ func TestVersion(t *testing.T) {
 		if got := versionOf(b); got != c.want {
 			t.Errorf("%s, %s: %s, want %s", c.version, c.commit, got, c.want)
 		}
-	}
-}
-
-// TestBentScalesAsOnThePage: inspect with the matrix, the summary of the fit and the page name the
-// same features first, none of which is nearly always 0.
-func TestBentScalesAsOnThePage(t *testing.T) {
-	folder(t)
-	in := read(t, "matrix.tsv")
-	text := "feature\t" + strings.Join(in.Samples, "\t") + "\n"
-	for i, name := range in.Features {
-		text += name
-		for j, v := range in.X.Row(i) {
-			if i < 3 && j < in.X.Cols-1 { // seldom anything but 0
-				v = 0
-			}
-			text += fmt.Sprintf("\t%g", v*v*v*v)
-		}
-		text += "\n"
-	}
-	writeText(t, "sparse.tsv", text)
-	_, said := quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 8 -shrinkage 0 -o m.qmf "+
-		"-report page.html sparse.tsv")
-	told, _ := quiet(t, 0, "inspect m.qmf sparse.tsv")
-	page := textOf(t, "page.html")
-	line := regexp.MustCompile(`(?m)^Bent scales +(.*) \(0 is`)
-	names := line.FindStringSubmatch(said)
-	if names == nil || !strings.Contains(told, names[0]) {
-		t.Fatalf("%s\n%s", said, told)
-	}
-	at := 0
-	for _, n := range strings.Split(names[1], ", ") {
-		name, _, _ := strings.Cut(n, " ")
-		if name == "g0" || name == "g1" || name == "g2" {
-			t.Errorf("%s is nearly always 0, and named first: %s", name, names[1])
-		}
-		here := strings.Index(page, "<h3>"+name+"</h3>")
-		if here <= at {
-			t.Errorf("%s is not in its place on the page", name)
-		}
-		at = here
-	}
-	alone, _ := quiet(t, 0, "inspect m.qmf")
-	if line.FindString(alone) == "" {
-		t.Error(alone)
 	}
 }
