@@ -5,7 +5,7 @@ package main
 
 import (
 	"bytes"
-	"encoding/xml"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -61,40 +61,29 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestRankPlot: the picture is well-formed, has an axis label for every k, a line and a name
-// for every m, and marks one point.
+// TestRankPlot: the picture has a point for every k, by size, behind that of the mean alone, and a line and a
+// name for every m.
 func TestRankPlot(t *testing.T) {
 	folder(t)
-	quiet(t, 0, "rank -k 3,1 -m 4,6 -repeats 2 -epochs 2 -plot p.svg matrix.tsv")
-	svg := textOf(t, "p.svg")
-	d := xml.NewDecoder(strings.NewReader(svg))
-	var texts []string
-	circles := 0
-	for {
-		token, err := d.Token()
-		if err == io.EOF {
-			break
+	c := &comparison{rankFlags: parsedRank(t, "-k 3,1 -m 4,6 -repeats 2 -epochs 2 x.tsv"),
+		told: cli.NewProgress("none", io.Discard)}
+	ok(t, c.fits(t.Context(), read(t, "matrix.tsv").X))
+	said := ""
+	for _, line := range c.chart().Lines {
+		said += line.Name + ":"
+		for _, p := range line.Points {
+			said += fmt.Sprintf(" %s %.4g", p.Label, p.Y)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch e := token.(type) {
-		case xml.StartElement:
-			if e.Name.Local == "path" && e.Attr[0].Value == "hollow" {
-				circles += strings.Count(e.Attr[2].Value, "M")
-			}
-		case xml.CharData:
-			if s := strings.TrimSpace(string(e)); s != "" {
-				texts = append(texts, s)
-			}
-		}
+		said += "\n"
 	}
-	all := strings.Join(texts, "|")
-	if circles != 6 {
-		t.Errorf("%d circles", circles)
+	want := "m = 4: 0 %[5]v 1 %[3]v 3 %[1]v\nm = 6: 0 %[5]v 1 %[4]v 3 %[2]v\n"
+	var means []any
+	for _, p := range c.Got {
+		means = append(means, fmt.Sprintf("%.4g", p.Mean))
 	}
-	has(t, all, "|0|1|3|", "|components, k|mean divergence", "m = 4", "m = 6")
-	lacks(t, svg, "NaN", "Inf")
+	if want = fmt.Sprintf(want, means...); said != want {
+		t.Errorf("%s, want %s", said, want)
+	}
 }
 
 // interruptAt sends an interrupt when so many fits are told to be done.

@@ -124,24 +124,17 @@ func TestShardParts(t *testing.T) {
 		t.Error(said)
 	}
 	part := filepath.Join("D", "part-000000-0001")
-	for _, change := range []func(b []byte) []byte{
-		func(b []byte) []byte { return b[:len(b)-9] },
-		func(b []byte) []byte { b[len(b)/3] ^= 1; return b },
-		func(b []byte) []byte { return append(b, b...) },
-		func([]byte) []byte { return []byte(textOf(t, "D/part-000000-0000")) },
-	} {
-		quiet(t, 0, "shard step -shard 1 D")
-		whole := must(os.ReadFile(part))(t)
-		os.WriteFile(part, change(bytes.Clone(whole)), 0o666)
-		_, said := quiet(t, cli.BadInput, "shard reduce D")
-		command := mend.FindStringSubmatch(said)
-		if command == nil || !strings.Contains(said, "part-000000-0001") {
-			t.Fatal(said)
-		}
-		quiet(t, 0, command[1]+" D")
-		if again, _ := os.ReadFile(part); !bytes.Equal(again, whole) {
-			t.Error("another part")
-		}
+	quiet(t, 0, "shard step -shard 1 D")
+	whole := textOf(t, part)
+	writeText(t, part, whole[:len(whole)-9])
+	_, said = quiet(t, cli.BadInput, "shard reduce D")
+	command := mend.FindStringSubmatch(said)
+	if command == nil || !strings.Contains(said, "part-000000-0001") {
+		t.Fatal(said)
+	}
+	quiet(t, 0, command[1]+" D")
+	if textOf(t, part) != whole {
+		t.Error("another part")
 	}
 	if out, _ := quiet(t, 0, "shard reduce D"); out != "1\n" {
 		t.Error(out)
