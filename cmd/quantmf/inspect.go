@@ -223,15 +223,15 @@ func listed(tops []quantmf.Top, names []string, format string) string {
 // The object of inspect -json. An NMF has no bend. Figures that need the matrix are left out without it.
 type (
 	modelObject struct {
-		Method     string        `json:"method"`
-		Matrix     string        `json:"matrix,omitempty"`
-		SHA256     string        `json:"sha256,omitempty"`
-		Command    string        `json:"command,omitempty"`
-		Log1p      bool          `json:"log1p"`
-		Epoch      int           `json:"epoch"`
-		Loss       []float64     `json:"loss"`
-		Validation []float64     `json:"validation,omitempty"`
-		Unseen     *unseenObject `json:"unseen,omitempty"`
+		Method     string          `json:"method"`
+		Matrix     string          `json:"matrix,omitempty"`
+		SHA256     string          `json:"sha256,omitempty"`
+		Command    string          `json:"command,omitempty"`
+		Log1p      bool            `json:"log1p"`
+		Epoch      int             `json:"epoch"`
+		Loss       []float64       `json:"loss"`
+		Validation []float64       `json:"validation,omitempty"`
+		Unseen     *account.Unseen `json:"unseen,omitempty"`
 		// of a BQMF, as are relevance and noise
 		LeaveOneOut *float64          `json:"leave_one_out,omitempty"`
 		SampleNoise []float64         `json:"sample_noise,omitempty"`
@@ -241,20 +241,6 @@ type (
 		Samples     []string          `json:"samples"`
 		Tests       []testObject      `json:"tests,omitempty"` // with -groups
 		Sets        []setObject       `json:"sets,omitempty"`  // with -sets
-	}
-	unseenObject struct { // account.Unseen
-		Values    int           `json:"values"`
-		Predicted float64       `json:"predicted"`
-		StdErr    float64       `json:"stderr"`
-		Fitted    float64       `json:"fitted"`
-		Auto      bool          `json:"auto"` // these values chose the method
-		Others    []otherObject `json:"others"`
-	}
-	otherObject struct {
-		Method    string  `json:"method"`
-		Predicted float64 `json:"predicted"`
-		Worse     float64 `json:"worse"` // the share by which its loss exceeds the model's
-		StdErr    float64 `json:"worse_stderr"`
 	}
 	componentObject struct {
 		Name      string      `json:"name"`
@@ -282,11 +268,11 @@ func (m *model) object(r readings) modelObject {
 		Log1p: m.Log1p, Epoch: m.of.Best, Loss: m.of.History, Validation: m.of.Validation,
 		Warnings: append([]string{}, m.Made.Warnings...), Samples: m.Samples}
 	if u := m.Unseen; u.Values > 0 {
-		o.Unseen = &unseenObject{u.Values, u.Predicted, u.StdErr, u.Fitted, u.Auto, []otherObject{}}
-		for _, of := range u.Others {
-			o.Unseen.Others = append(o.Unseen.Others, otherObject{strings.ToLower(of.Method), of.Predicted,
-				of.Worse, of.StdErr})
+		u.Others = append([]account.Other{}, u.Others...) // a list, also of none
+		for i := range u.Others {
+			u.Others[i].Method = strings.ToLower(u.Others[i].Method)
 		}
+		o.Unseen = &u
 	}
 	bayes, _ := m.Model.(*quantmf.BQMF)
 	if bayes != nil {

@@ -66,21 +66,21 @@ func Tried(c *quantmf.Choice, own int, auto bool) (u Unseen) {
 // Unseen is how well fits predicted values that were hidden from them: of the model's method, and of others.
 // Shares are of how far these values are from the means of their features' other values.
 type Unseen struct {
-	Values    int     // how many were predicted; 0 where nothing was tried
-	Predicted float64 // by how much nearer the predictions of the method are
-	StdErr    float64 // of Predicted, over features; 0 where it is not known
-	Fitted    float64 // the same share of the values that the model was fitted to
-	Auto      bool    // these values chose the method
-	Others    []Other // the methods beside it
+	Values    int     `json:"values"`    // how many were predicted; 0 where nothing was tried
+	Predicted float64 `json:"predicted"` // by how much nearer the predictions of the method are
+	StdErr    float64 `json:"stderr"`    // of Predicted, over features; 0 where it is not known
+	Fitted    float64 `json:"fitted"`    // the same share of the values that the model was fitted to
+	Auto      bool    `json:"auto"`      // these values chose the method
+	Others    []Other `json:"others"`    // the methods beside it
 }
 
 // Other is a method beside that of the model, of the same values.
 type Other struct {
-	Method    string // such as NMF
-	Predicted float64
+	Method    string  `json:"method"` // such as NMF
+	Predicted float64 `json:"predicted"`
 	// the share by which its loss exceeds that of the model's method, and its standard error
-	Worse  float64
-	StdErr float64
+	Worse  float64 `json:"worse"`
+	StdErr float64 `json:"worse_stderr"`
 }
 
 // Structureless is what a model predicts of a table without structure, at the most.
