@@ -215,9 +215,9 @@ func predicted(t *testing.T, m *quantmf.BQMF, x, given quantmf.Mat, frobenius bo
 	return held
 }
 
-// TestImputeErrors: what is said of the errors of features is what a loop over the same hidden values makes of
-// the package's models, with every feature's mean and median taken here; and the flags of the fit reach it.
-// TestImputeSays has what is made of these errors.
+// TestImputeErrors: what is said of the errors of features is what a loop over the same hidden values makes
+// of the package's models, with every feature's mean and median taken here; and the flags of the fit reach
+// it. TestImputeSays has what is made of these errors.
 func TestImputeErrors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
@@ -282,8 +282,9 @@ func TestImputeErrors(t *testing.T) {
 
 func near(a *float64, b float64) bool { return a != nil && math.Abs(*a-b) <= 1e-9*math.Abs(b) }
 
-// TestImputeSays: from sums made by hand the verdicts, the table of features, of which the first gains half of
-// the error ± √(0.02/3/4), the share of all by Cochran's formula (1977, 2.39), and the lines of the summary.
+// TestImputeSays: from sums made by hand the verdicts, the table of features, of which the first gains half
+// of the error ± √(0.02/3/4), the share of all by Cochran's formula (1977, 2.39), and the lines of the
+// summary.
 func TestImputeSays(t *testing.T) {
 	t.Chdir(t.TempDir())
 	gains := [][]float64{ // of own - loss, by feature; own is 1 a value
