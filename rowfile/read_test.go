@@ -141,6 +141,50 @@ func TestSamplesInRows(t *testing.T) {
 	}
 }
 
+// TestReadLargeArray: of an array that Read leaves in its file the rows can be read until Close, which closes
+// the file; from a file system it is in memory.
+func TestReadLargeArray(t *testing.T) {
+	x := quantmf.NewMat(40, 1000)
+	x.Set(39, 999, 3)
+	var array strings.Builder
+	if err := rowfile.Write(&array, "x.npy", x, make([]string, 40), make([]string, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	dir, o := t.TempDir(), rowfile.Options{Memory: 1 << 20}
+	path := filepath.Join(dir, "x.npy")
+	if err := os.WriteFile(path, []byte(array.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := rowfile.Read(in, "x.npy", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := make([]float64, 1000)
+	if err := f.Rows.ReadRow(row, 39); err != nil || row[999] != 3 {
+		t.Errorf("%v, %v", row[999], err)
+	}
+	if got := fmt.Sprintf("%T", f.Rows); got != "*table.npyRows" {
+		t.Errorf("held as %s", got)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := in.Stat(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Close leaves the file open: %v", err)
+	}
+	whole, err := rowfile.OpenFS(os.DirFS(dir), "x.npy", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, is := whole.Rows.(quantmf.Mat); !is {
+		t.Errorf("%T of a file system", whole.Rows)
+	}
+}
+
 // TestReadErrors: a budget, another ending and names of another number are errors.
 func TestReadErrors(t *testing.T) {
 	wide := strings.Repeat("1\t", 1<<16) + "1\n"
