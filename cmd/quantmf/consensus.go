@@ -165,7 +165,7 @@ func (f *consensusFlags) run(s cli.Streams) error {
 		all = append(all, a)
 	}
 	tell.End()
-	if err := f.write(out, t, r.m, all); err != nil {
+	if err := f.write(out, r, all); err != nil {
 		return err
 	}
 	if err := commit(ctx, out); err != nil {
@@ -226,13 +226,14 @@ func (f *consensusFlags) affords(t *table.Table) error {
 }
 
 // write writes every file: the model of the last number of components, and the picture.
-func (f *consensusFlags) write(out *cli.Outputs, t *table.Table, m *model, all []agreement) error {
+func (f *consensusFlags) write(out *cli.Outputs, r *result, all []agreement) error {
+	m := r.m
 	m.Command = strings.Replace(f.repeated("-k", strconv.Itoa(f.rank), "-seeds", strconv.Itoa(f.seeds)),
 		"quantmf fit", "quantmf consensus", 1)
 	if err := f.files.Write(out, &f.in, m.Model, m.Names, m.Made); err != nil {
 		return err
 	}
-	if err := out.Write(f.page, func(w io.Writer) error { return m.report(w, t, &f.look) }); err != nil {
+	if err := out.Write(f.page, r.report); err != nil {
 		return err
 	}
 	return out.Write(f.plot, func(w io.Writer) error { return stabilityChart(all).Write(w) })

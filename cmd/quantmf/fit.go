@@ -344,8 +344,11 @@ func (r *result) write(out *cli.Outputs) error {
 	if err := r.files.Write(out, &r.in, r.m.Model, r.m.Names, r.m.Made); err != nil {
 		return err
 	}
-	return out.Write(r.page, func(w io.Writer) error { return r.m.report(w, r.table, &r.look) })
+	return out.Write(r.page, r.report)
 }
+
+// report draws the fit.
+func (r *result) report(w io.Writer) error { return r.m.report(w, r.table, r.goodness, &r.look) }
 
 // commit puts the outputs into their places, unless an interrupt came first.
 func commit(ctx context.Context, out *cli.Outputs) error {

@@ -52,13 +52,10 @@ type readings struct {
 
 // readings computes these figures for the matrix that was fitted.
 func (m *model) readings(t *table.Table) (r readings, err error) {
-	if r.goodness, err = m.Goodness(t.X); err == nil {
-		r.features, err = m.TopFeatures(t.X, account.TopShown)
-	}
-	if err != nil {
+	if r.goodness, err = m.Goodness(t.X); err != nil {
 		return r, cli.Explain(err, t)
 	}
-	r.x = t.X
+	r.x, r.features = t.X, account.TopFeatures(m.Shares(), r.goodness)
 	r.observed = make([]float64, t.X.Rows)
 	for i := range r.observed {
 		r.observed[i] = float64(t.X.Cols - missingIn(t.X.Row(i)))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/report"
@@ -67,12 +68,13 @@ func (a *applied) report(s cli.Streams, look *pageFlags) error {
 	}
 	a.tell.At("drawing")
 	return cli.WriteOnly(s.Out, a.out, append(inputs, look.inputs...),
-		func(w io.Writer) error { return m.report(w, t, look) })
+		func(w io.Writer) error { return m.report(w, t, nil, look) })
 }
 
-// report draws the model and the matrix that was fitted.
-func (m *model) report(w io.Writer, t *table.Table, p *pageFlags) error {
-	a, err := account.Of(m.Model, t.X)
+// report draws the model and the matrix that was fitted. goodness is that of the model, nil where nobody has
+// asked for it yet.
+func (m *model) report(w io.Writer, t *table.Table, goodness []quantmf.Goodness, p *pageFlags) error {
+	a, err := account.Of(m.Model, t.X, goodness)
 	if err != nil {
 		return cli.Explain(err, t)
 	}

@@ -7,7 +7,9 @@ package account
 // This file holds the account of a model: all that a report draws of it.
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/quantmf/quantmf"
@@ -49,9 +51,11 @@ type Account struct {
 	Began  string // Begun
 }
 
-// Of returns the account of a model and of x, the matrix that was fitted. Its errors are those of Goodness.
-func Of(model quantmf.Model, x quantmf.Mat) (Account, error) {
-	a := Account{Fitted: model.Reconstruct(), Shares: model.Shares(), TopSamples: model.TopSamples(TopShown)}
+// Of returns the account of a model and of x, the matrix that was fitted. goodness is that of the model on x,
+// which takes a pass over x, or nil where nobody has asked for it yet. Errors are those of Goodness.
+func Of(model quantmf.Model, x quantmf.Mat, goodness []quantmf.Goodness) (Account, error) {
+	a := Account{Fitted: model.Reconstruct(), Shares: model.Shares(), TopSamples: model.TopSamples(TopShown),
+		Goodness: goodness}
 	var of *quantmf.Factorisation
 	var scale func(i int) (scale, error)
 	var err error
@@ -70,12 +74,12 @@ func Of(model quantmf.Model, x quantmf.Mat) (Account, error) {
 	if a.Method == "BQMF" {
 		a.Epochs = len(of.History) - 1
 	}
-	if a.Goodness, err = model.Goodness(x); err != nil {
-		return a, err
+	if goodness == nil {
+		if a.Goodness, err = model.Goodness(x); err != nil {
+			return a, err
+		}
 	}
-	if a.TopFeatures, err = model.TopFeatures(x, TopShown); err != nil {
-		return a, err
-	}
+	a.TopFeatures = TopFeatures(a.Shares, a.Goodness)
 	a.Predicted = math.NaN()
 	if b, is := model.(*quantmf.BQMF); is {
 		visible := make([]float64, x.Rows)
@@ -97,6 +101,30 @@ func Of(model quantmf.Model, x quantmf.Mat) (Account, error) {
 		a.Curves, err = curves(a.U, a.V, scale)
 	}
 	return a, err
+}
+
+// TopFeatures is that of a model whose shares and goodness are known: its own takes one more pass over x.
+func TopFeatures(shares quantmf.Mat, goodness []quantmf.Goodness) [][]quantmf.Top {
+	top, weights := make([][]quantmf.Top, shares.Cols), make([]float64, shares.Rows)
+	for c := range top {
+		for i, g := range goodness {
+			weights[i] = shares.At(i, c) * max(g.Explained, 0)
+		}
+		for _, i := range Largest(weights, TopShown) {
+			top[c] = append(top[c], quantmf.Top{Index: i, Value: weights[i]})
+		}
+	}
+	return top
+}
+
+// Largest returns the indices of the count largest of v, the largest first.
+func Largest(v []float64, count int) []int {
+	order := make([]int, len(v))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[b], v[a]) })
+	return order[:min(count, len(order))]
 }
 
 // predicted is the share of the differences between samples that a mean divergence leaves of values that were

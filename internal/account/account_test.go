@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ func TestOf(t *testing.T) {
 		{"BQMF", bqmf, &bqmf.Factorisation, len(bqmf.History) - 1, 0,
 			func(i int, w float64) (float64, error) { m, err := bqmf.Map(i); return m.At(w), err }},
 	} {
-		a := must(account.Of(c.model, x))(t)
+		a := must(account.Of(c.model, x, nil))(t)
 		if a.Method != c.method || a.Epochs != c.epochs || a.Levels != c.levels ||
 			(a.Began == "") != (c.method != "QMF") {
 			t.Errorf("%s: %q of %d epochs, %d levels, begun %q", c.method, a.Method, a.Epochs, a.Levels,
@@ -64,10 +65,16 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s: %d rows of T'(X), %d bends, %d curves", c.method, a.Normalized.Rows, len(a.Bend),
 				a.Curves.Rows)
 		}
-		if got, want := len(a.TopFeatures), a.V.Rows; got != want || len(a.TopSamples) != want ||
-			len(a.TopSamples[0]) != account.TopShown || len(a.Goodness) != 9 {
-			t.Errorf("%s: top features of %d components, top samples of %d, %d features", c.method, got,
-				len(a.TopSamples), len(a.Goodness))
+		goodness, top := must(c.model.Goodness(x))(t), must(c.model.TopFeatures(x, account.TopShown))(t)
+		if !slices.Equal(a.Goodness, goodness) || !slices.EqualFunc(a.TopFeatures, top, slices.Equal) ||
+			len(a.TopSamples) != a.V.Rows || len(a.TopSamples[0]) != account.TopShown {
+			t.Errorf("%s: goodness %v, top features %v, top samples of %d components", c.method, a.Goodness,
+				a.TopFeatures, len(a.TopSamples))
+		}
+		clear(goodness) // which is taken as it is
+		if a := must(account.Of(c.model, x, goodness))(t); a.Goodness[0] != goodness[0] ||
+			a.TopFeatures[0][0].Value != 0 {
+			t.Errorf("%s: goodness %v of zeros", c.method, a.Goodness)
 		}
 		for i := range a.Curves.Rows {
 			low, high := math.Inf(1), math.Inf(-1)
@@ -95,7 +102,7 @@ func TestOfAnotherMatrix(t *testing.T) {
 	t.Parallel()
 	m := must(quantmf.FitNMF(context.Background(), table(9, 14), 2, quantmf.WithEpochs(1)))(t)
 	var shape *quantmf.ShapeError
-	if _, err := account.Of(m, table(8, 14)); !errors.As(err, &shape) {
+	if _, err := account.Of(m, table(8, 14), nil); !errors.As(err, &shape) {
 		t.Errorf("%v", err)
 	}
 }
@@ -190,7 +197,7 @@ func TestPredicted(t *testing.T) {
 		}
 		m := must(quantmf.FitBQMF(t.Context(), holes, 0, quantmf.WithLoss(quantmf.Frobenius),
 			quantmf.WithMissingValues()))(t)
-		a := must(account.Of(m, holes))(t)
+		a := must(account.Of(m, holes, nil))(t)
 		left, spread := 0.0, 0.0
 		for i := range d {
 			mean, seen := 0.0, 0.0
@@ -213,7 +220,7 @@ func TestPredicted(t *testing.T) {
 		}
 	}
 	nmf := must(quantmf.FitNMF(t.Context(), table(9, 14), 2, quantmf.WithEpochs(2)))(t)
-	if a, err := account.Of(nmf, table(9, 14)); err != nil || a.Predicted == a.Predicted {
+	if a, err := account.Of(nmf, table(9, 14), nil); err != nil || a.Predicted == a.Predicted {
 		t.Errorf("of an NMF: %v, %v", a.Predicted, err)
 	}
 }

@@ -382,7 +382,7 @@ func (c *reader) account() (any, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	a, err := account.Of(m, x)
+	a, err := account.Of(m, x, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -40,7 +41,7 @@ type shown struct {
 // group together but in the order of the tree. It also returns the columns as the table has them, and their
 // tree.
 func (f *Fit) arrange(p places) (s shown, picked []int, t tree) {
-	rows := largest(f.explainedOfEach(), most)
+	rows := account.Largest(f.explainedOfEach(), most)
 	slices.Sort(rows)
 	picked = make([]int, min(f.X.Cols, most))
 	for j := range picked {

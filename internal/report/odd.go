@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -125,7 +126,7 @@ func (f *Fit) farSamples() (out []string) {
 			}
 		}
 	}
-	for _, j := range largest(most, len(most)) {
+	for _, j := range account.Largest(most, len(most)) {
 		if most[j] > farAbove {
 			out = append(out, fmt.Sprintf("%q (%s of %s)", clipped(f.Samples[j], 40),
 				short(most[j])+" times that",

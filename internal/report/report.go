@@ -74,7 +74,7 @@ func Write(w io.Writer, f Fit) error {
 	if f.mapped() {
 		rank, _ = Telling(f.X, f.Bend, f.Goodness) // reading a Mat has no error
 	}
-	best := largest(rank, len(rank))
+	best := account.Largest(rank, len(rank))
 	places := f.places()
 	shown, picked, tree := f.arrange(places)
 	d.section("Data and fit")
@@ -185,7 +185,7 @@ func numbers(f *Fit) (out []account.Number) {
 	}
 	say(percent(Average(f.Goodness)), "of the average feature explained, whatever its scale")
 	if f.mapped() {
-		middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
+		middle := account.Largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
 		say(fmt.Sprintf("%.2f", f.Bend[middle]),
 			"median bend of the scales: 0 is a straight line, 1 far from any")
 	}
@@ -382,7 +382,7 @@ func (d *document) list(f *Fit, best []int) {
 			"class=\"curves\" start=\"%d\">\n", markup(open), from+1, to,
 			clipped(f.Features[best[from]], 40), clipped(f.Features[best[to-1]], 40), from+1)
 		for _, i := range best[from:to] {
-			c := largest(f.Shares.Row(i), 1)[0]
+			c := account.Largest(f.Shares.Row(i), 1)[0]
 			d.add("<li><b>%s</b>", clipped(f.Features[i], most))
 			if !f.mapped() {
 				d.add("%s, %s</li>\n", f.explainedText(i), name(c))

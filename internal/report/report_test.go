@@ -413,7 +413,7 @@ func TestStatistics(t *testing.T) {
 		math.Abs(offset-3e-300) > 1e-314 {
 		t.Errorf("%v + %v x", offset, slope)
 	}
-	if got := largest([]float64{1, 5, 5, 0}, 3); !slices.Equal(got, []int{1, 2, 0}) {
+	if got := account.Largest([]float64{1, 5, 5, 0}, 3); !slices.Equal(got, []int{1, 2, 0}) {
 		t.Errorf("largest %v", got)
 	}
 }
@@ -456,7 +456,7 @@ func TestList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, i := range largest(telling, len(f.Features)) {
+	for _, i := range account.Largest(telling, len(f.Features)) {
 		at := strings.Index(list, "<li><b>"+html.EscapeString(f.Features[i])+"</b>")
 		if at <= last {
 			t.Fatalf("feature %d stands at %d, the one before at %d", i, at, last)

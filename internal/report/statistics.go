@@ -3,9 +3,7 @@ package report
 // This file holds what the page says of features and components in numbers.
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
@@ -110,16 +108,6 @@ func Average(goodness []quantmf.Goodness) float64 {
 		return 1
 	}
 	return sum / count
-}
-
-// largest returns the indices of the count largest of v, the largest first.
-func largest(v []float64, count int) []int {
-	order := make([]int, len(v))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[b], v[a]) })
-	return order[:min(count, len(order))]
 }
 
 // at returns v at the indices.

@@ -104,7 +104,7 @@ func (d *document) link(file, corner string, rows, columns []string, m quantmf.M
 func (f *Fit) featureTable() quantmf.Mat {
 	m := quantmf.NewMat(f.X.Rows, 4+min(len(f.Bend), 1))
 	for i := range m.Rows {
-		c := largest(f.Shares.Row(i), 1)[0]
+		c := account.Largest(f.Shares.Row(i), 1)[0]
 		row := append(m.Row(i)[:0], f.Goodness[i].Explained, f.Goodness[i].Divergence, float64(c+1),
 			f.Shares.At(i, c))
 		if len(f.Bend) > 0 {
