@@ -36,10 +36,7 @@ func labels() {
 		name string
 		fit  func(seed uint64) quantmf.Mat
 	}{
-		{"NMF, 200 updates", by(quantmf.MethodNMF, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))},
-		{"NMF, Newton, 10", by(quantmf.MethodNMF, quantmf.WithEpochs(10))},
-		{"NMF, Newton, 20", by(quantmf.MethodNMF, quantmf.WithEpochs(20))},
-		{"NMF, Newton, 60", by(quantmf.MethodNMF, quantmf.WithEpochs(60))},
+		{"NMF", by(quantmf.MethodNMF)},
 		{"QMF", by(quantmf.MethodQMF)},
 		{"QMF, StartScores", by(quantmf.MethodQMF, quantmf.WithStart(quantmf.StartScores))},
 		{"QMF, StartNMF", by(quantmf.MethodQMF, quantmf.WithStart(quantmf.StartNMF))},
@@ -52,44 +49,7 @@ func labels() {
 		rows = append(rows, []string{c.name, fmt.Sprintf("%.3f", mean), fmt.Sprintf("%.3f", deviation),
 			fmt.Sprintf("%.3f", slices.Min(got))})
 	}
-	fmt.Println(report.Table(append(rows, bayesian(x, class)...)))
-}
-
-// bayesian does the same for BQMF, in two ways: with its coordinates V, which give each feature the same
-// weight, and with the fitted values, whose square roots give a feature the weight that it has under KL.
-func bayesian(x quantmf.Mat, class []int) (rows [][]string) {
-	m, err := quantmf.FitBQMF(context.Background(), x, 0)
-	check(err)
-	fit := m.Reconstruct()
-	parts, err := quantmf.FitNMF(context.Background(), fit, 3,
-		quantmf.WithUpdates(quantmf.UpdatesMultiplicative))
-	check(err)
-	three, err := quantmf.FitBQMF(context.Background(), x, 3)
-	check(err)
-	columns := func(x quantmf.Mat, of func(i int, v float64) float64) [][]float64 {
-		p := make([][]float64, x.Cols)
-		for i := range x.Rows {
-			for j, v := range x.Row(i) {
-				p[j] = append(p[j], of(i, v))
-			}
-		}
-		return p
-	}
-	root := func(_ int, v float64) float64 { return math.Sqrt(v) }
-	for _, c := range []struct {
-		name string
-		p    [][]float64
-	}{
-		{"V of BQMF of rank 3", columns(three.V,
-			func(c int, v float64) float64 { return v * math.Sqrt(three.Relevance[c]) })},
-		{"V of BQMF", columns(m.V, func(c int, v float64) float64 { return v * math.Sqrt(m.Relevance[c]) })},
-		{"roots of the cells themselves", columns(x, root)},
-		{"roots of what BQMF says of the cells", columns(fit, root)},
-		{"NMF of what BQMF says of the cells", profiles(parts.V)},
-	} {
-		rows = append(rows, []string{c.name, fmt.Sprintf("%.3f", agreement(cluster(c.p, 3), class)), "", ""})
-	}
-	return rows
+	fmt.Println(report.Table(rows))
 }
 
 // classes are those of the patients of golub-leukemia.
