@@ -55,11 +55,7 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 	if r.goodness, err = m.Goodness(t.X); err != nil {
 		return r, cli.Explain(err, t)
 	}
-	r.x, r.features = t.X, account.TopFeatures(m.Shares(), r.goodness)
-	r.observed = make([]float64, t.X.Rows)
-	for i := range r.observed {
-		r.observed[i] = float64(t.X.Cols - missingIn(t.X.Row(i)))
-	}
+	r.x, r.features, r.observed = t.X, account.TopFeatures(m.Shares(), r.goodness), account.Visible(t.X)
 	return r, nil
 }
 

@@ -82,15 +82,7 @@ func Of(model quantmf.Model, x quantmf.Mat, goodness []quantmf.Goodness) (Accoun
 	a.TopFeatures = TopFeatures(a.Shares, a.Goodness)
 	a.Predicted = math.NaN()
 	if b, is := model.(*quantmf.BQMF); is {
-		visible := make([]float64, x.Rows)
-		for i := range visible {
-			for _, v := range x.Row(i) {
-				if v == v {
-					visible[i]++
-				}
-			}
-		}
-		a.Predicted = predicted(b.LeaveOneOut, visible, a.Goodness)
+		a.Predicted = predicted(b.LeaveOneOut, Visible(x), a.Goodness)
 	}
 	if q, is := model.(*quantmf.QMFQ); is {
 		if a.Normalized, err = q.Normalize(x); err != nil {

@@ -103,13 +103,29 @@ func Logarithm(worse, stdErr float64) string {
 		" better, in the units of the table: try -log1p"
 }
 
+// Visible are the numbers of values of the features, without those that are missing.
+func Visible(x quantmf.Mat) []float64 {
+	visible := make([]float64, x.Rows)
+	for i := range visible {
+		for _, v := range x.Row(i) {
+			if v == v {
+				visible[i]++
+			}
+		}
+	}
+	return visible
+}
+
+// Explained is that of the values that were looked at.
+func (v *Values) Explained(goodness []quantmf.Goodness) float64 { return Explained(goodness, v.visible) }
+
 // Explained is the share of the differences between samples that a model explains of the values that it was
-// fitted to.
-func (v *Values) Explained(goodness []quantmf.Goodness) float64 {
+// fitted to, visible ones of each feature; 1 where there are no differences.
+func Explained(goodness []quantmf.Goodness, visible []float64) float64 {
 	left, spread := 0.0, 0.0
 	for i, g := range goodness {
-		left += float64(g.Divergence * v.visible[i])
-		spread += float64(g.Spread * v.visible[i])
+		left += float64(g.Divergence * visible[i])
+		spread += float64(g.Spread * visible[i])
 	}
 	if spread == 0 {
 		return 1

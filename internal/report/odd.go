@@ -21,15 +21,11 @@ const farOut = 10
 
 // missing counts the missing values.
 func (f *Fit) missing() int {
-	n := 0
-	for i := range f.X.Rows {
-		for _, v := range f.X.Row(i) {
-			if v != v {
-				n++
-			}
-		}
+	gone := f.X.Rows * f.X.Cols
+	for _, seen := range account.Visible(f.X) {
+		gone -= int(seen)
 	}
-	return n
+	return gone
 }
 
 // oddities are names that stand twice, features that do not vary, what is missing or

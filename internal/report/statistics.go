@@ -53,38 +53,18 @@ func deviation(x []float64) float64 {
 	return top * math.Sqrt(sum)
 }
 
-// totals are sums over the cells that are not missing: of their divergence from the fit, of their divergence
-// from their features' means, and their number.
-func (f *Fit) totals() (left, spread, cells float64) {
-	for i, g := range f.Goodness {
-		seen := 0.0
-		for _, v := range f.X.Row(i) {
-			if v == v {
-				seen++
-			}
-		}
-		cells += seen
-		left += g.Divergence * seen
-		spread += g.Spread * seen
-	}
-	return left, spread, cells
-}
-
 // left is the mean divergence of all values from the fit.
 func (f *Fit) left() float64 {
-	left, _, cells := f.totals()
+	left, cells := 0.0, 0.0
+	for i, seen := range account.Visible(f.X) {
+		cells += seen
+		left += f.Goodness[i].Divergence * seen
+	}
 	return left / max(cells, 1)
 }
 
-// explained returns the share of all differences between samples that the model reproduces, 1 where there are
-// none.
-func (f *Fit) explained() float64 {
-	left, spread, _ := f.totals()
-	if spread == 0 {
-		return 1
-	}
-	return 1 - left/spread
-}
+// explained returns the share of all differences between samples that the model reproduces.
+func (f *Fit) explained() float64 { return account.Explained(f.Goodness, account.Visible(f.X)) }
 
 // explainedOfEach is that share of each feature.
 func (f *Fit) explainedOfEach() (shares []float64) {
