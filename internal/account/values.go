@@ -117,7 +117,9 @@ func Visible(x quantmf.Mat) []float64 {
 }
 
 // Explained is that of the values that were looked at.
-func (v *Values) Explained(goodness []quantmf.Goodness) float64 { return Explained(goodness, v.visible) }
+func (v *Values) Explained(goodness []quantmf.Goodness) float64 {
+	return Explained(goodness, v.visible)
+}
 
 // Explained is the share of the differences between samples that a model explains of the values that it was
 // fitted to, visible ones of each feature; 1 where there are no differences.

@@ -318,35 +318,6 @@ func TestPanels(t *testing.T) {
 	}
 }
 
-// TestOrder: points along a line come in the order of the line, whatever the order they are given in.
-func TestOrder(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{1, 2, 3, 10, 64} {
-		points := make([][]float64, n)
-		for i := range points {
-			points[i] = []float64{float64(i * 7 % n)}
-		}
-		got := clustered(points).leaves
-		sorted := slices.Clone(got)
-		slices.Sort(sorted)
-		for i, v := range sorted {
-			if v != i {
-				t.Fatalf("n=%d: %v is no order", n, got)
-			}
-		}
-		length := 0.0
-		for t := 1; t < n; t++ {
-			length += math.Abs(points[got[t]][0] - points[got[t-1]][0])
-		}
-		if length > 1.5*float64(n) { // the line itself is n-1 long, a random order about n²/3
-			t.Errorf("n=%d: a way of %v", n, length)
-		}
-	}
-	if got := clustered(make([][]float64, 5)).leaves; len(got) != 5 {
-		t.Errorf("equal points: %v", got)
-	}
-}
-
 func TestTicks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
