@@ -25,28 +25,19 @@ type Values struct {
 
 // Add looks at the next row. Rows without two different values are no copies of one another.
 func (v *Values) Add(row []float64) {
-	const prime = 1099511628211 // FNV-1a, a number at a time
-	sum, n, first, varies := uint64(14695981039346656037), 0.0, math.NaN(), false
 	if v.sums == nil {
 		v.sums, v.counts = make([]float64, len(row)), make([]float64, len(row))
 	}
-	size := 0.0
+	size, n := 0.0, 0.0
 	for j, x := range row {
 		if x == x {
 			n++
 			v.sums[j] += math.Abs(x)
 			v.counts[j]++
 			size += math.Abs(x)
-			if first != first {
-				first = x
-			}
-			varies = varies || x != first
-		} else {
-			x = math.NaN()
 		}
-		sum = (sum ^ math.Float64bits(x+0)) * prime
-		sum ^= sum >> 29
 	}
+	sum, varies := Fingerprint(row)
 	if varies && v.seen[sum] {
 		v.copies = append(v.copies, len(v.visible))
 	}
@@ -59,6 +50,25 @@ func (v *Values) Add(row []float64) {
 	}
 	v.visible = append(v.visible, n)
 	v.sizes = append(v.sizes, size/n)
+}
+
+// Fingerprint is a hash of a row, the same of 0 and of -0, and of all missing values; varies tells whether the
+// row has two different values.
+func Fingerprint(row []float64) (sum uint64, varies bool) {
+	const prime = 1099511628211 // FNV-1a, a number at a time
+	sum = 14695981039346656037
+	first := math.NaN()
+	for _, x := range row {
+		if x != x {
+			x = math.NaN()
+		} else if first != first {
+			first = x
+		}
+		varies = varies || x == x && x != first
+		sum = (sum ^ math.Float64bits(x+0)) * prime
+		sum ^= sum >> 29
+	}
+	return sum, varies
 }
 
 // Skewed tells whether most rows have a tail of high values, as amounts have that vary by factors: a skewness

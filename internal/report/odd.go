@@ -4,7 +4,6 @@ package report
 
 import (
 	"fmt"
-	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
@@ -168,31 +167,16 @@ func fences(row []float64) (low, high float64) {
 // alike returns the names of lines that are copies of an earlier one. Lines without two
 // different values are no copies of one another: they are told of as constant.
 func alike(count int, line func(int) []float64, names []string) (copies []string) {
-	seed := maphash.MakeSeed()
 	seen := map[uint64][]int{}
 	same := func(a, b []float64) bool {
 		return slices.EqualFunc(a, b, func(x, y float64) bool { return x == y || x != x && y != y })
 	}
 	for i := range count {
-		v := line(i)
-		var h maphash.Hash
-		h.SetSeed(seed)
-		first, varies := math.NaN(), false
-		for _, x := range v {
-			if first != first {
-				first = x
-			}
-			varies = varies || x == x && x != first
-			if x != x { // NaN, whose hash is any; no value is infinite
-				x = math.Inf(1)
-			}
-			maphash.WriteComparable(&h, x) // the same of 0 and of -0, since they are equal
-		}
+		mine := slices.Clone(line(i))
+		sum, varies := account.Fingerprint(mine)
 		if !varies {
 			continue
 		}
-		sum := h.Sum64()
-		mine := slices.Clone(v)
 		if slices.ContainsFunc(seen[sum], func(j int) bool { return same(mine, line(j)) }) {
 			copies = append(copies, names[i])
 			continue
