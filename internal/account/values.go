@@ -52,8 +52,8 @@ func (v *Values) Add(row []float64) {
 	v.sizes = append(v.sizes, size/n)
 }
 
-// Fingerprint is a hash of a row, the same of 0 and of -0, and of all missing values; varies tells whether the
-// row has two different values.
+// Fingerprint is a hash of a row, the same of 0 and of -0, and of all missing values; varies tells whether
+// the row has two different values.
 func Fingerprint(row []float64) (sum uint64, varies bool) {
 	const prime = 1099511628211 // FNV-1a, a number at a time
 	sum = 14695981039346656037

@@ -271,8 +271,8 @@ func batches() {
 	contest(sets, []int{2, 5, 8}, ways)
 }
 
-// projections compares projections and numbers of epochs of FitQMFQ on the sets (at most 300 features of each)
-// and on the paper's toy problem.
+// projections compares projections and numbers of epochs of FitQMFQ on the sets (at most 300 features of
+// each) and on the paper's toy problem.
 func projections() {
 	if *rows == 0 {
 		*rows = 300
