@@ -87,9 +87,9 @@ func (o Options) table() table.Options {
 // Read reads a matrix from r, in any format that [Open] knows but a folder: which it is shows in its content.
 // name is what errors call it. NaN and what text says is missing become NaN. The matrix is in memory, and
 // needs no Close, but one: an npy array whose numbers would take more than a quarter of the memory that
-// reading may take stays where it is if r is an io.ReadSeeker and io.ReaderAt, as a file is, and at its start.
-// Then r must stay as it is until Close, which closes it. Errors: those of r, and errors that say where in the
-// content a fault is, or that the memory is not enough.
+// reading may take stays where it is if r is an io.ReadSeeker and an io.ReaderAt, as a file is, and at its
+// start. Then r must stay as it is until Close, which closes it. Errors: those of r, and errors that say
+// where in the content a fault is, or that the memory is not enough.
 func Read(r io.Reader, name string, o Options) (*File, error) { return read(r, name, o.table()) }
 
 func read(r io.Reader, name string, o table.Options) (*File, error) {
