@@ -13,8 +13,8 @@ import (
 	"github.com/quantmf/quantmf/internal/option"
 )
 
-// typed tells whether an error is one of the package's.
-func typed(err error) bool {
+// Typed tells whether an error is one of the package's.
+func Typed(err error) bool {
 	var (
 		option  *OptionError
 		data    *DataError
@@ -167,7 +167,7 @@ func fitBytes(t *testing.T, data []byte) {
 		t.Fatalf("x changed from %v to %v", before, x.Data)
 	}
 	if err != nil {
-		if !typed(err) {
+		if !Typed(err) {
 			t.Fatalf("an error of another type: %v", err)
 		}
 		return

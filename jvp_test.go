@@ -1,7 +1,7 @@
 package quantmf
 
 // This file tests the forward derivatives of ranks and sorted values: against differences of the whole
-// operator, against the transposed ones, and row by row.
+// operator and against the transposed ones. TestOperatorsOfRows has those of many rows.
 
 import (
 	"errors"
@@ -123,54 +123,6 @@ func TestForward(t *testing.T) {
 		}
 	}
 	t.Log(worst)
-}
-
-// TestForwardRows: rows have the derivative of each alone, forward and back agree by default, where levels
-// are chosen, and with any given, for any number of workers.
-func TestForwardRows(t *testing.T) {
-	t.Parallel()
-	const d, n = 4, 150
-	x, dx := NewMat(d, n), NewMat(d, n)
-	for i := range x.Data {
-		x.Data[i], dx.Data[i] = math.Sin(float64(i*i)), math.Cos(float64(3*i))
-	}
-	weights := []float64{1, 2, 3, 4}
-	for name, opts := range map[string][]Option{"default": nil, "levels": {WithLevels(7)},
-		"weights": {WithTargetWeights(weights)}, "exact": {WithEpsilon(0)}, "smoothest": {WithEpsilon(1)},
-		"iterated": {WithIterations(30), WithLevels(6)}} {
-		ranks := Must(SoftRankRowsJVP(x, dx, slices.Concat(opts, []Option{WithWorkers(3)})...))(t)
-		sorted := Must(SoftSortRowsJVP(x, dx, slices.Concat(opts, []Option{WithWorkers(3)})...))(t)
-		z, zs := ranks.Clone(), sorted.Clone()
-		for _, v := range [][]float64{z.Data, zs.Data} {
-			for i := range v {
-				v[i] = math.Sin(float64(2 * i))
-			}
-		}
-		back := Must(SoftRankRowsVJP(x, z, slices.Concat(opts, []Option{WithWorkers(1)})...))(t)
-		sback := Must(SoftSortRowsVJP(x, zs, slices.Concat(opts, []Option{WithWorkers(1)})...))(t)
-		for i := range d {
-			for what, c := range map[string][4][]float64{
-				"ranks":  {z.Row(i), ranks.Row(i), back.Row(i), dx.Row(i)},
-				"sorted": {zs.Row(i), sorted.Row(i), sback.Row(i), dx.Row(i)}} {
-				left, right, scale := dot(c[0], c[1]), dot(c[2], c[3]), 0.0
-				for j := range c[2] {
-					scale += math.Abs(c[2][j] * c[3][j])
-				}
-				if !(math.Abs(left-right) <= 1e-10*scale) {
-					t.Errorf("%s, %s of row %d: %v forward, %v back", name, what, i, left, right)
-				}
-			}
-			if name == "default" || name == "smoothest" {
-				continue // Solve has the values at chosen levels, the rows those at all places
-			}
-			tr := Solved(t, x.Row(i), opts...)
-			r := Must(tr.RankJVP(Gradient{X: dx.Row(i)}))(t)
-			s := Must(tr.SortJVP(Gradient{X: dx.Row(i)}))(t)
-			if !slices.Equal(r, ranks.Row(i)) || !slices.Equal(s, sorted.Row(i)) {
-				t.Errorf("%s: row %d has other derivatives alone", name, i)
-			}
-		}
-	}
 }
 
 // TestForwardErrors: what is no direction is a typed error; far numbers give finite ones.

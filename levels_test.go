@@ -167,65 +167,66 @@ func TestChosenExtremes(t *testing.T) {
 	}
 }
 
-// TestOperatorsOfRows: a row has the numbers it has alone, for any number of workers, by default and with
-// levels or weights given; and each gradient is that of differences.
+// TestOperatorsOfRows: a row has the numbers and the forward derivative that it has alone, for any number of
+// workers, by default, where levels are chosen, and with levels or weights given; forward and back agree, and
+// the derivative is that of differences.
 func TestOperatorsOfRows(t *testing.T) {
 	t.Parallel()
 	const d, n = 3, 140
-	x, z := NewMat(d, n), NewMat(d, n)
+	x, dx := NewMat(d, n), NewMat(d, n)
 	for i := range d {
 		copy(x.Row(i), samplesOf(n+i, float64(i)))
 		for j := range n {
-			z.Set(i, j, math.Sin(float64(i+3*j)))
+			dx.Set(i, j, math.Cos(float64(i+3*j)))
 		}
 	}
-	weights := make([]float64, 5)
-	for j := range weights {
-		weights[j] = float64(j + 1)
-	}
 	for name, opts := range map[string][]Option{"default": nil, "levels": {WithLevels(7)},
-		"weights":   {WithTargetWeights(weights)},
+		"weights":   {WithTargetWeights([]float64{1, 2, 3, 4, 5})},
 		"exact":     {WithEpsilon(0)},
 		"iterated":  {WithIterations(30), WithLevels(6)},
 		"smoothest": {WithEpsilon(1)}} {
-		with := func(more ...Option) []Option { return append(slices.Clone(opts), more...) }
-		ranks, sorted := Must(SoftRankRows(x, opts...))(t), Must(SoftSortRows(x, opts...))(t)
-		zs := Mat{Rows: d, Cols: sorted.Cols, Stride: n, Data: z.Data}
-		back := Must(SoftRankRowsVJP(x, z, with(WithWorkers(2))...))(t)
-		sback := Must(SoftSortRowsVJP(x, zs, with(WithWorkers(1))...))(t)
-		for i := range d {
-			r, _ := SoftRank(x.Row(i), opts...)
-			s, _ := SoftSort(x.Row(i), opts...)
-			if !slices.Equal(r, ranks.Row(i)) || !slices.Equal(s, sorted.Row(i)) {
-				t.Errorf("%s: row %d has other numbers alone", name, i)
-			}
-			if name == "exact" || name == "iterated" { // there the formula is not that of differences
-				continue
-			}
-			const h = 1e-5
-			for _, j := range []int{0, 17, 139} {
-				moved := slices.Clone(x.Row(i))
-				step := h * (1 + math.Abs(moved[j]))
-				along := func(sign float64) (rank, sort float64) {
-					moved[j] = x.At(i, j) + sign*step
-					r, _ := SoftRank(moved, opts...)
-					s, _ := SoftSort(moved, opts...)
-					for k, v := range r {
-						rank += v * z.At(i, k)
-					}
-					for k, v := range s {
-						sort += v * zs.At(i, k)
-					}
-					return rank, sort
+		by := func(workers int) []Option { return append(slices.Clone(opts), WithWorkers(workers)) }
+		for what, f := range map[string]struct {
+			alone         func(x []float64, opts ...Option) ([]float64, error)
+			rows          func(x Mat, opts ...Option) (Mat, error)
+			forward, back func(x, z Mat, opts ...Option) (Mat, error)
+			along         func(tr *Transport, dir Gradient) ([]float64, error)
+		}{"rank": {SoftRank, SoftRankRows, SoftRankRowsJVP, SoftRankRowsVJP, (*Transport).RankJVP},
+			"sort": {SoftSort, SoftSortRows, SoftSortRowsJVP, SoftSortRowsVJP, (*Transport).SortJVP}} {
+			values, along := Must(f.rows(x, by(2)...))(t), Must(f.forward(x, dx, by(3)...))(t)
+			z := with(values, func(i, k int, _ float64) float64 { return math.Sin(float64(2*i + 3*k)) })
+			back := Must(f.back(x, z, by(1)...))(t)
+			for i := range d {
+				if got := Must(f.alone(x.Row(i), opts...))(t); !slices.Equal(got, values.Row(i)) {
+					t.Errorf("%s, %s: row %d has other numbers alone", name, what, i)
 				}
-				r1, s1 := along(1)
-				r0, s0 := along(-1)
-				for what, c := range map[string][2]float64{"rank": {back.At(i, j), (r1 - r0) / (2 * step)},
-					"sort": {sback.At(i, j), (s1 - s0) / (2 * step)}} {
-					if !(math.Abs(c[0]-c[1]) <= 1e-4*(1+math.Abs(c[1]))) {
-						t.Errorf("%s, %s: gradient %d, %d is %v, by differences %v", name, what, i, j, c[0],
-							c[1])
+				left, right, scale := Dot(z.Row(i), along.Row(i)), Dot(back.Row(i), dx.Row(i)), 0.0
+				for j, g := range back.Row(i) {
+					scale += math.Abs(g * dx.At(i, j))
+				}
+				if !(math.Abs(left-right) <= 1e-10*scale) {
+					t.Errorf("%s, %s of row %d: %v forward, %v back", name, what, i, left, right)
+				}
+				// Solve has the values at chosen levels, the rows those at all places
+				if name != "default" && name != "smoothest" {
+					got := Must(f.along(Solved(t, x.Row(i), opts...), Gradient{X: dx.Row(i)}))(t)
+					if !slices.Equal(got, along.Row(i)) {
+						t.Errorf("%s, %s: row %d has other derivatives alone", name, what, i)
 					}
+				}
+				if name == "exact" || name == "iterated" { // there the formula is not that of differences
+					continue
+				}
+				const h = 1e-5
+				moved := func(by float64) float64 {
+					at := slices.Clone(x.Row(i))
+					for j := range at {
+						at[j] += by * dx.At(i, j)
+					}
+					return Dot(z.Row(i), Must(f.alone(at, opts...))(t))
+				}
+				if want := (moved(h) - moved(-h)) / (2 * h); !(math.Abs(left-want) <= 1e-4*(1+math.Abs(want))) {
+					t.Errorf("%s, %s of row %d: %v forward, by differences %v", name, what, i, left, want)
 				}
 			}
 		}
@@ -253,21 +254,21 @@ func TestOperatorsOfRowsErrors(t *testing.T) {
 		if err := f(bad, good); !DataAt(err, 1, 2) {
 			t.Errorf("%s of NaN: %v", name, err)
 		}
-		if err := f(Mat{}, good); !typed(err) {
+		if err := f(Mat{}, good); !Typed(err) {
 			t.Errorf("%s of nothing: %v", name, err)
 		}
 		if err := f(good, good, WithContext(ended)); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s after its context: %v", name, err)
 		}
-		if err := f(good, good, WithContext(context.Context(nil))); !typed(err) {
+		if err := f(good, good, WithContext(context.Context(nil))); !Typed(err) {
 			t.Errorf("%s without a context: %v", name, err)
 		}
-		if err := f(good, good, WithEpsilon(-1)); !typed(err) {
+		if err := f(good, good, WithEpsilon(-1)); !Typed(err) {
 			t.Errorf("%s at ε = -1: %v", name, err)
 		}
 		if name[:4] == "back" {
 			for _, z := range []Mat{bad, NewMat(2, 2), {}} {
-				if err := f(good, z); !typed(err) {
+				if err := f(good, z); !Typed(err) {
 					t.Errorf("%s of z %d × %d: %v", name, z.Rows, z.Cols, err)
 				}
 			}

@@ -496,13 +496,7 @@ func TestNMFTextbook(t *testing.T) {
 	got := Fitted(t, FitNMF, x, k, WithInit(u, v), WithUpdates(UpdatesMultiplicative),
 		WithEpochs(epochs), WithWorkers(3))
 	uu, vv := u.Clone(), v.Clone()
-	ratio := func() Mat {
-		w := Times(uu, vv)
-		for i, v := range x.Data {
-			w.Data[i] = v / w.Data[i]
-		}
-		return w
-	}
+	textbook := &wholeNMF{x: x, loss: KL}
 	ahead := func(f, z Mat, by float64) {
 		for i, v := range f.Data {
 			f.Data[i] += by * max(v-z.Data[i], 0)
@@ -514,34 +508,10 @@ func TestNMFTextbook(t *testing.T) {
 		after := (1 + math.Sqrt(1+4*tau*tau)) / 2
 		by := (tau - 1) / after
 		tau = after
-		w := ratio()
-		next := vv.Clone()
-		for c := range k {
-			for j := range n {
-				num, den := 0.0, 0.0
-				for i := range d {
-					num += uu.At(i, c) * w.At(i, j)
-					den += uu.At(i, c)
-				}
-				next.Set(c, j, vv.At(c, j)*num/den)
-			}
-		}
-		vv = next
+		vv = textbook.warm(x, uu, vv)
 		ahead(vv, zv, by)
 		ahead(uu, zu, by)
-		w = ratio()
-		nextU := uu.Clone()
-		for i := range d {
-			for c := range k {
-				num, den := 0.0, 0.0
-				for j := range n {
-					num += vv.At(c, j) * w.At(i, j)
-					den += vv.At(c, j)
-				}
-				nextU.Set(i, c, uu.At(i, c)*num/den)
-			}
-		}
-		uu = nextU
+		uu = textbook.warm(x.T(), vv.T(), uu.T()).T()
 	}
 	closeTo(t, "U", got.U.Data, uu.Data, 1e-9*largest(uu.Data))
 	closeTo(t, "V", got.V.Data, vv.Data, 1e-9*largest(vv.Data))

@@ -147,7 +147,7 @@ func results(t testing.TB, tr *Transport, x, q, zn, zm []float64) (all [][]float
 	gradient := func(g *Gradient, wrong error) {
 		if wrong == nil {
 			all = append(all, parts(g)...)
-		} else if err = wrong; !typed(err) {
+		} else if err = wrong; !Typed(err) {
 			t.Fatalf("%T: %v", err, err)
 		}
 	}
@@ -165,7 +165,7 @@ func results(t testing.TB, tr *Transport, x, q, zn, zm []float64) (all [][]float
 		all = append(all, []float64{f.At(v), f.Slope(v)})
 		if back, wrong := f.Invert(f.At(v)); wrong == nil {
 			all = append(all, []float64{back})
-		} else if !typed(wrong) {
+		} else if !Typed(wrong) {
 			t.Fatalf("%T: %v", wrong, wrong)
 		}
 	}

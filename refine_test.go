@@ -126,7 +126,7 @@ func TestWithModelOfBQMF(t *testing.T) {
 			t.Errorf("%s: another model", what)
 		}
 	}
-	if err := ErrorOf(FitBQMF(t.Context(), x, 0, append(two, resume)...)); !typed(err) {
+	if err := ErrorOf(FitBQMF(t.Context(), x, 0, append(two, resume)...)); !Typed(err) {
 		t.Errorf("resumed without the model: %v", err)
 	}
 	held := fit(x, WithModel(first), WithEpochs(3), WithValidation(0.1))
@@ -146,7 +146,7 @@ func TestWithModelErrors(t *testing.T) {
 	wide := NewMat(7, 9)
 	refused := func(name string, method Method, x Rows, rank int, opts ...FitOption) {
 		t.Helper()
-		if m, err := Fit(t.Context(), method, x, rank, opts...); m != nil || !typed(err) {
+		if m, err := Fit(t.Context(), method, x, rank, opts...); m != nil || !Typed(err) {
 			t.Errorf("%s: %v, %v", name, m, err)
 		}
 	}

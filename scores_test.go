@@ -38,7 +38,7 @@ func TestPredictWorkers(t *testing.T) {
 			}
 		}
 	}
-	if err := ErrorOf(UnmarshalModel(nil, WithEpsilon(1))); !typed(err) {
+	if err := ErrorOf(UnmarshalModel(nil, WithEpsilon(1))); !Typed(err) {
 		t.Errorf("an option that UnmarshalModel has no use for: %v", err)
 	}
 }
@@ -58,7 +58,7 @@ func TestPredictErrors(t *testing.T) {
 		}
 	}
 	for _, p := range []float64{0, 1, math.NaN(), -1} {
-		if _, _, err := models[MethodBQMF].(*BQMF).PredictInterval(t.Context(), newTable(3), p); !typed(err) {
+		if _, _, err := models[MethodBQMF].(*BQMF).PredictInterval(t.Context(), newTable(3), p); !Typed(err) {
 			t.Errorf("an interval of probability %v: %v", p, err)
 		}
 	}

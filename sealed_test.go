@@ -28,14 +28,6 @@ func smallModels(t *testing.T) (x Mat, models map[Method]Model) {
 	return x, models
 }
 
-// typed tells whether err is one of the errors that say what is wrong with a model or an argument.
-func typed(err error) bool {
-	var shape *ShapeError
-	var data *DataError
-	var option *OptionError
-	return errors.As(err, &shape) || errors.As(err, &data) || errors.As(err, &option)
-}
-
 // answers calls the methods of a model that compute with its factors, and returns the names of those that
 // answer: with no error, or with a result that is not empty.
 func answers(ctx context.Context, t *testing.T, m Model, x Mat) (answered []string) {
@@ -55,7 +47,7 @@ func answers(ctx context.Context, t *testing.T, m Model, x Mat) (answered []stri
 	for name, err := range errs {
 		if err == nil {
 			answered = append(answered, name)
-		} else if !typed(err) {
+		} else if !Typed(err) {
 			t.Errorf("%T: %s: %v is not typed", m, name, err)
 		}
 	}
@@ -200,7 +192,7 @@ func TestZeroValues(t *testing.T) {
 			ErrorOf(tr.Map(q)), ErrorOf(tr.QuantileVJP(q, q)), ErrorOf(tr.QuantileJVP(q, Gradient{})))
 	}
 	for i, err := range errs {
-		if !typed(err) {
+		if !Typed(err) {
 			t.Errorf("error %d is %v", i, err)
 		}
 	}
@@ -212,7 +204,7 @@ func TestZeroValues(t *testing.T) {
 		t.Error("a nil Sparse has numbers")
 	}
 	for _, x := range []Rows{nil, s, new(Sparse), Mat{}, Mat32{}} {
-		if _, err := FitNMF(t.Context(), x, 1); !typed(err) {
+		if _, err := FitNMF(t.Context(), x, 1); !Typed(err) {
 			t.Errorf("%T: %v", x, err)
 		}
 	}
@@ -231,7 +223,7 @@ func TestZeroValues(t *testing.T) {
 	b, q, two := new(BQMF), new(QMF), new(QMFQ)
 	for i, err := range []error{ErrorOf(b.Map(0)), ErrorOf(q.Map(0)), ErrorOf(two.Inflate(0)),
 		ErrorOf(two.Deflate(0)), ErrorOf(two.Normalize(NewMat(2, 3)))} {
-		if !typed(err) {
+		if !Typed(err) {
 			t.Errorf("map %d of a zero model: %v", i, err)
 		}
 	}
@@ -241,7 +233,7 @@ func TestZeroValues(t *testing.T) {
 	if p, err := (Projection{}).MarshalText(); err != nil || len(p) != 0 {
 		t.Errorf("the zero Projection: %q, %v", p, err)
 	}
-	if _, err := FitNMF(t.Context(), NewMat(2, 2), 1, nil); !typed(err) {
+	if _, err := FitNMF(t.Context(), NewMat(2, 2), 1, nil); !Typed(err) {
 		t.Errorf("a nil option: %v", err)
 	}
 }
@@ -262,7 +254,7 @@ func TestTexts(t *testing.T) {
 			t.Errorf("%q is read as %v, %v", got, reflect.ValueOf(fresh).Elem(), err)
 		}
 		before := reflect.ValueOf(fresh).Elem().Interface()
-		if err := fresh.UnmarshalText([]byte("x y")); !typed(err) ||
+		if err := fresh.UnmarshalText([]byte("x y")); !Typed(err) ||
 			reflect.ValueOf(fresh).Elem().Interface() != before {
 			t.Errorf("%T takes another text: %v", v, err)
 		}
@@ -292,7 +284,7 @@ func TestTexts(t *testing.T) {
 	}
 	for _, v := range []encoding.TextMarshaler{Method(9), Phase(9), Squash(9),
 		Schedule(9), Updates(9), Start(9), Ends(9)} {
-		if _, err := v.MarshalText(); !typed(err) {
+		if _, err := v.MarshalText(); !Typed(err) {
 			t.Errorf("%T(9): %v", v, err)
 		}
 	}

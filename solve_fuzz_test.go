@@ -117,7 +117,7 @@ func checkAny(t *testing.T, data []byte) bool {
 		t.Fatal("x was changed")
 	}
 	if err != nil {
-		if !typed(err) {
+		if !Typed(err) {
 			t.Fatalf("%T: %v", err, err)
 		}
 		return false

@@ -76,7 +76,7 @@ func TestUpdated(t *testing.T) {
 		again := new(BQMF)
 		OK(t, again.UnmarshalBinary(FileOf(t, m)))
 		again.workers = workers
-		got := Answer(t, again.Updated, onlyRows{fresh})
+		got := Answer(t, again.Updated, rowsOf{fresh})
 		if p := Answer(t, got.Predict, fresh); !slices.Equal(p.Data, want.Data) {
 			t.Errorf("%d workers, rows: another model", workers)
 		}
@@ -104,9 +104,3 @@ func TestUpdated(t *testing.T) {
 		t.Error("the zero value has learnt")
 	}
 }
-
-// onlyRows hides that rows are a Mat.
-type onlyRows struct{ m Mat }
-
-func (r onlyRows) Dims() (int, int)                  { return r.m.Dims() }
-func (r onlyRows) ReadRow(to []float64, i int) error { return r.m.ReadRow(to, i) }
