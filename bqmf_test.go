@@ -6,7 +6,6 @@ package quantmf
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -101,56 +100,6 @@ func TestBQMFTransform(t *testing.T) {
 	}
 	if dev > 1e-3 {
 		t.Errorf("training columns are placed %g from where they are", math.Sqrt(dev))
-	}
-}
-
-// TestBQMFCancel: how far a fit goes between two looks at its context is bound by rows and
-// samples, and nothing is begun once the context has ended. It counts looks, not time.
-func TestBQMFCancel(t *testing.T) {
-	Slow(t)
-	d, n, moments := Draws(300, 40, 0), Draws(150, 30, 0), Draws(12, 5, 0)
-	x, _ := Bent(d, n, 5, 0, 9)
-	x.Set(3, 3, math.NaN())
-	whole := &looks{Context: context.Background()}
-	var at []int // looks by the end of each epoch
-	fit := func(ctx context.Context, opts ...FitOption) (*BQMF, error) {
-		return FitBQMF(ctx, x, 0, append(opts, WithMissingValues(), WithEpochs(3), WithWorkers(1))...)
-	}
-	count := func(p Progress) error {
-		if p.Phase == PhaseEpochs {
-			at = append(at, whole.count)
-		}
-		return nil
-	}
-	Must(fit(whole, WithProgress(count)))(t)
-	t.Logf("looks: %v, %d in all", at, whole.count)
-	least := 2 * d // of an epoch
-	if at[0] < d {
-		t.Errorf("%d looks in the scales of %d rows", at[0], d)
-	}
-	for e := 1; e < len(at); e++ {
-		if at[e]-at[e-1] < least {
-			t.Errorf("%d looks in epoch %d, want %d at least", at[e]-at[e-1], e, least)
-		}
-	}
-	for k := range moments {
-		ctx := &looks{Context: context.Background(), last: 2 + k*(whole.count-2)/moments}
-		m, err := fit(ctx)
-		if !errors.Is(err, context.Canceled) || m == nil {
-			t.Fatalf("ended at look %d of %d: %v %v", ctx.last, whole.count, m, err)
-		}
-		// Each row or sample that is left of the loop under way looks once, and the loops behind it find
-		// the end at their first look; that of the scales gives each row its mean.
-		most := 20 + max(d, n)
-		if ctx.last <= d {
-			most += d
-		}
-		if late := ctx.count - ctx.last; late > most {
-			t.Errorf("ended at look %d of %d: %d looks follow", ctx.last, whole.count, late)
-		} else {
-			t.Logf("ended at look %d: %d looks follow", ctx.last, late)
-		}
-		allFinite(t, "BQMF", m, x)
 	}
 }
 

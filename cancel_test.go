@@ -4,7 +4,6 @@ package quantmf
 // the phases that it tells of.
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -26,29 +25,15 @@ func Lognormal(d, n int) Mat {
 	return x
 }
 
-// looks is a context that counts how often it is looked at, and ends at the last of so
-// many looks; 0: never.
-type looks struct {
-	context.Context
-	count, last int
-}
-
-func (l *looks) Err() error {
-	if l.count++; l.last > 0 && l.count >= l.last {
-		return context.Canceled
-	}
-	return nil
-}
-
 // TestLooks: how far a fit goes between two looks at its context is bound by rows, not
-// By the matrix: in each phase there are as many looks as its work has pieces. Nothing
+// by the matrix: in each phase there are as many looks as its work has pieces. Nothing
 // here depends on the machine's speed.
 func TestLooks(t *testing.T) {
 	Slow(t)
 	x := Lognormal(600, 24)
 	type want struct {
 		phase Phase
-		least int
+		least int64
 	}
 	const groups = 600 / nmf.Group
 	for _, c := range []struct {
@@ -75,13 +60,15 @@ func TestLooks(t *testing.T) {
 		{"QMFQ by singular vectors", MethodQMFQ,
 			[]FitOption{WithEpochs(2), WithStart(StartUniform), WithProjection(TruncatedSVD())},
 			[]want{{PhaseMaps, 600}, {PhaseEpochs, 2 * (3*600/8 + 3*24)}}},
+		{"BQMF", MethodBQMF, []FitOption{WithEpochs(3), WithMissingValues()},
+			[]want{{PhaseFactors, 600}, {PhaseEpochs, 3 * 2 * 600}}},
 	} {
-		ctx := &looks{Context: context.Background()}
-		got, at, phase := map[Phase]int{}, 0, Phase(99)
+		ctx := &Ending{Context: t.Context()}
+		got, at, phase := map[Phase]int64{}, int64(0), Phase(99)
 		enter := func(p Phase) {
 			if p != phase {
-				got[phase] += ctx.count - at
-				at, phase = ctx.count, p
+				got[phase] += ctx.Asked - at
+				at, phase = ctx.Asked, p
 			}
 		}
 		watch := WithProgress(func(p Progress) error {
@@ -89,7 +76,7 @@ func TestLooks(t *testing.T) {
 			return nil
 		})
 		opts := append(c.opts, watch, WithWorkers(1))
-		if c.method != MethodNMF {
+		if c.method == MethodQMF || c.method == MethodQMFQ {
 			opts = append(opts, WithLevels(4))
 		}
 		m := Must(Fit(ctx, c.method, x, 3, opts...))(t)
@@ -98,7 +85,7 @@ func TestLooks(t *testing.T) {
 		for _, w := range c.want {
 			least := w.least
 			if w.phase == PhaseEpochs { // told after an epoch: those of the first are not in it
-				least = least * (epochs - 1) / epochs
+				least = least * int64(epochs-1) / int64(epochs)
 			}
 			if got[w.phase] < least {
 				t.Errorf("%s: %d looks in %v, want %d at least", c.name, got[w.phase], w.phase, least)

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -446,6 +447,20 @@ func SameBits(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(v, w float64) bool {
 		return math.Float64bits(v) == math.Float64bits(w)
 	})
+}
+
+// Ending is a context that counts how often it is asked whether it has ended, which it has from the At-th time
+// on, if At is above 0.
+type Ending struct {
+	context.Context
+	At, Asked int64
+}
+
+func (e *Ending) Err() error {
+	if n := atomic.AddInt64(&e.Asked, 1); e.At > 0 && n >= e.At {
+		return context.Canceled
+	}
+	return nil
 }
 
 // altered returns a copy of a file with one number of a section replaced, its sum right,

@@ -169,33 +169,3 @@ func TestSlopeBothSides(t *testing.T) {
 		}
 	}
 }
-
-// TestSteps: from which ε on a map of few levels is smooth and below which a chain of steps, as
-// "Choosing ε" has it: the least over the greatest slope of the middle half.
-func TestSteps(t *testing.T) {
-	Slow(t)
-	x := make([]float64, 4000)
-	for i := range x {
-		x[i] = (float64(i) + 0.5) / float64(len(x))
-	}
-	for _, m := range []int{8, 16, 64} {
-		for _, c := range []struct{ of, low, high float64 }{{1, 0.96, 1}, {0.5, 0.76, 0.85},
-			{0.25, 0.14, 0.25}, {0.125, 0, 0.01}} {
-			q := make([]float64, m)
-			for j := range q {
-				q[j] = float64(j)
-			}
-			tr := Solved(t, x, WithLevels(m), WithSquash(SquashNone),
-				WithEpsilon(c.of/float64((m-1)*(m-1))))
-			f, _ := tr.Map(q)
-			least, most := math.Inf(1), 0.0
-			for _, v := range x[len(x)/4 : 3*len(x)/4] {
-				least, most = min(least, f.Slope(v)), max(most, f.Slope(v))
-			}
-			if ratio := least / most; !(ratio >= c.low && ratio <= c.high) {
-				t.Errorf("m = %d, ε = %v/(m-1)²: slopes from %v to %v, a ratio of %v", m, c.of, least, most,
-					ratio)
-			}
-		}
-	}
-}
