@@ -104,16 +104,3 @@ func TestNearlyZero(t *testing.T) {
 		}
 	}
 }
-
-// TestSubnormalSpan: the visible values of a row may differ by less than numbers have digits for.
-func TestSubnormalSpan(t *testing.T) {
-	for _, beta := range []float64{1, 2, 3, 4} {
-		x := NewMat(3, 7)
-		x.Data[0], x.Data[1] = 1, 5e-324
-		for seed := range uint64(4) {
-			m := Fitted(t, FitQMF, x, 1, WithLoss(Beta(beta)), WithEpochs(3), WithValidation(.3),
-				WithEnds(EndsPinned), WithLevels(2), WithSeed(seed))
-			allFinite(t, "β = "+ftoa(beta), m, x)
-		}
-	}
-}

@@ -114,48 +114,6 @@ func TestLightSamples(t *testing.T) {
 	}
 }
 
-// TestFiniteGiveUp: where rounding in the logits leaves nothing to converge to, and where z/b is near the
-// largest number, what comes out is finite all the same.
-func TestFiniteGiveUp(t *testing.T) {
-	for k, c := range []struct {
-		x, a []float64
-		m    int
-		opts []Option
-		z    []float64 // of the levels; their numbers where there is none
-	}{
-		{[]float64{1e-17, 1.609375, 1.0000000000000566, 0.9999999999999999, 1.1875, 0.328125, 0.001, 0.03125,
-			1e-12, 1e+12, 1.265625},
-			[]float64{3.875, 1e-17, 0.15625, 1.390625, 1, 0.484375, 0.25, 1.7e+15, 0.59375, 0, 1}, 6,
-			[]Option{WithEpsilon(1e-8), WithMaxIterations(71)}, nil},
-		{[]float64{1.734375, 1.9375, 1e+10, 1.234375, 0.5625, 0.25, 0.109375, 1.5625, 1e-08},
-			[]float64{1.140625, 0.296875, 0.609375, 1, 1.7e+15, 0.875, 1, 1e+308, 0}, 4,
-			[]Option{WithEpsilon(1e-12)}, nil},
-		{[]float64{1.46875, 0.001, 0.40625, 1e+10, 0.921875, 1.515625, 1.515625},
-			[]float64{0.2, 1e+10, 1.3e-213, 2e-308, 1.5, 0.2, 10.9}, 10,
-			[]Option{WithEpsilon(1.67), WithIterations(5)}, nil},
-		{[]float64{1.84375, -15.5, 1.7e15}, []float64{1, 1, 1}, 4, []Option{WithEpsilon(0.6875),
-			WithSquash(SquashLogisticUnit),
-			WithTargetWeights([]float64{0.484375, 1.625, 1.1571939442805013e+282, 1.96875})},
-			[]float64{1.140625, 0.84375, 1, 1e-10}},
-	} {
-		q, z := make([]float64, c.m), make([]float64, len(c.x))
-		for j := range q {
-			q[j] = float64(j)
-		}
-		for i := range z {
-			z[i] = 1 - float64(i%3)
-		}
-		zm := slices.Clone(q)
-		copy(zm, c.z)
-		tr := Solved(t, c.x, append([]Option{WithSquash(SquashNone), WithLevels(c.m), WithWeights(c.a)},
-			c.opts...)...)
-		all, err := results(t, tr, c.x, q, z, zm)
-		if OK(t, err); notFinite(slices.Concat(all...)) >= 0 {
-			t.Errorf("case %d: %v", k, all)
-		}
-	}
-}
-
 // TestTimeStamps: exact numbers of a spread far below their size, such as times since an
 // epoch, are told apart as their differences are; neighbouring floats are not, in any
 // order and at any scale.

@@ -88,20 +88,3 @@ func TestReckless(t *testing.T) {
 		}
 	}
 }
-
-// TestEmptyLevels: where a plan is far from its weights, a level may have no sample at all, so
-// that an EM step for it has nothing to divide by. T' of a QMFQ starts from such steps.
-func TestEmptyLevels(t *testing.T) {
-	x := Must(MatOf([]float64{1e12, 0, 0}))(t)
-	m := Fitted(t, FitQMFQ, x, 1, WithEpochs(3), WithSquash(SquashNone),
-		WithEpsilon(2.9331204132176936e-11), WithMaxIterations(100), WithLoss(Beta(4)))
-	if len(m.Warnings) == 0 {
-		t.Error("the plan converged: no level is empty")
-	}
-	for _, v := range [][]float64{m.U.Data, m.V.Data, m.History, m.inflated.Quantiles.Data,
-		m.inflated.Weights.Data} {
-		if i := notFinite(v); i >= 0 {
-			t.Fatalf("entry %d is %v", i, v[i])
-		}
-	}
-}

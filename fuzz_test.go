@@ -1,6 +1,7 @@
 package quantmf
 
-// The fuzz target of fits: small matrices of any numbers, any options.
+// The fuzz target of fits: small matrices of any numbers, any options. Inputs that were found, or that show a
+// fault once mended, are in testdata/fuzz, some under names that say which.
 
 import (
 	"context"
@@ -134,10 +135,9 @@ func fitBytes(t *testing.T, data []byte) {
 			opts = append(opts, []FitOption{WithProjection(KLUpdates(2)), WithProjection(FrobeniusUpdates(3)),
 				WithProjection(TruncatedSVD())}[r.byte()%3])
 		},
-		func() {
-			opts = append(opts,
-				WithUpdates([]Updates{UpdatesMultiplicative, UpdatesNewton}[first/32%2]))
-		},
+	}
+	if first/32%2 == 0 {
+		opts = append(opts, WithUpdates(UpdatesMultiplicative))
 	}
 	if model == 2 {
 		opts = append(opts, WithProjection(KLUpdates(3)))
@@ -151,10 +151,8 @@ func fitBytes(t *testing.T, data []byte) {
 	if model == 1 || model == 2 {
 		opts = append(opts, WithMaxIterations(100))
 	}
-	if takes := [...]option.Function{option.FitNMF, option.FitQMF, option.FitQMFQ,
-		option.FitBQMF}[model].Takes; bits>>len(more)&1 == 0 {
-		opts = slices.DeleteFunc(opts, func(o FitOption) bool { return !takes.Has(o.setting().kind) })
-	}
+	takes := [...]option.Function{option.FitNMF, option.FitQMF, option.FitQMFQ, option.FitBQMF}[model].Takes
+	opts = slices.DeleteFunc(opts, func(o FitOption) bool { return !takes.Has(o.setting().kind) })
 	x := r.matrix(d, n)
 	t.Logf("model %d, %d × %d, rank %d, x %v", model, d, n, rank, x.Data)
 	for _, o := range opts {

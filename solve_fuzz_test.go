@@ -1,6 +1,8 @@
 package quantmf
 
-// A transport of anything: floats of any bits, any options, every result and gradient.
+// A transport of anything: floats of any bits, any options, every result and gradient. In testdata/fuzz are
+// inputs that leave nothing to converge to but the rounding of logits, and one whose z/b is near the largest
+// number.
 
 import (
 	"encoding/binary"
