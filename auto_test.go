@@ -170,6 +170,7 @@ func TestAuto(t *testing.T) {
 // predicts most other rows better; not where the losses are clear.
 func TestAutoByRows(t *testing.T) {
 	t.Parallel()
+	Slow(t)
 	for seed, want := range map[uint64]Method{7: MethodQMF, 8: MethodNMF} {
 		x, src := mixed(40, 60, true), rand.New(rand.NewPCG(seed, 9))
 		for j := range x.Row(0) {

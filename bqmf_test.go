@@ -76,33 +76,6 @@ func TestBQMFPredicts(t *testing.T) {
 	}
 }
 
-func TestBQMFTransform(t *testing.T) {
-	x, _ := Bent(40, 60, 3, 0, 8)
-	train, fresh := NewMat(40, 45), NewMat(40, 15)
-	for i := range 40 {
-		copy(train.Row(i), x.Row(i)[:45])
-		copy(fresh.Row(i), x.Row(i)[45:])
-	}
-	m := Fitted(t, FitBQMF, train, 0)
-	loss := Must(m.Loss(train))(t)
-	score := Answer(t, m.Score, train)
-	if score > 1.01*loss {
-		t.Errorf("training columns score %g, loss %g", score, loss)
-	}
-	other := Answer(t, m.Score, fresh)
-	if other > 3*loss {
-		t.Errorf("new columns score %g, loss %g", other, loss)
-	}
-	v := Answer(t, m.Transform, train)
-	dev := 0.0
-	for i, w := range v.Data {
-		dev += (w - m.V.Data[i]) * (w - m.V.Data[i]) / float64(len(v.Data))
-	}
-	if dev > 1e-3 {
-		t.Errorf("training columns are placed %g from where they are", math.Sqrt(dev))
-	}
-}
-
 // TestBQMFRank: rank 0 is min(50, d-1, n-1), another one a bound.
 func TestBQMFRank(t *testing.T) {
 	x, _ := Bent(6, 7, 1, 0, 12)

@@ -382,15 +382,11 @@ func quick(method Method) []FitOption {
 	return nil
 }
 
-// threeModels fits all three, QMFQ where it takes the options.
-func threeModels(t *testing.T, x Mat, k int, opts ...FitOption) map[string]Model {
+// threeModels fits all three, QMFQ by few epochs.
+func threeModels(t *testing.T, x Mat, k int) map[string]Model {
 	t.Helper()
-	out := map[string]Model{}
-	for method, more := range [][]FitOption{nil, nil, {WithEpochs(30)}} {
-		out[Method(method).String()] = Fitted(t, By(Method(method)), x, k,
-			slices.Concat(opts, more)...)
-	}
-	return out
+	return map[string]Model{"NMF": Fitted(t, FitNMF, x, k), "QMF": Fitted(t, FitQMF, x, k),
+		"QMFQ": Fitted(t, FitQMFQ, x, k, WithEpochs(30))}
 }
 
 // Numbers returns all that a model says of itself and of new samples like x.
@@ -449,8 +445,8 @@ func SameBits(a, b []float64) bool {
 	})
 }
 
-// Ending is a context that counts how often it is asked whether it has ended, which it has from the At-th time
-// on, if At is above 0.
+// Ending is a context that counts how often it is asked whether it has ended, which it has from the At-th
+// time on, if At is above 0.
 type Ending struct {
 	context.Context
 	At, Asked int64

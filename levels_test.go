@@ -225,7 +225,8 @@ func TestOperatorsOfRows(t *testing.T) {
 					}
 					return Dot(z.Row(i), Must(f.alone(at, opts...))(t))
 				}
-				if want := (moved(h) - moved(-h)) / (2 * h); !(math.Abs(left-want) <= 1e-4*(1+math.Abs(want))) {
+				want := (moved(h) - moved(-h)) / (2 * h)
+				if !(math.Abs(left-want) <= 1e-4*(1+math.Abs(want))) {
 					t.Errorf("%s, %s of row %d: %v forward, by differences %v", name, what, i, left, want)
 				}
 			}

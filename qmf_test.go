@@ -168,8 +168,8 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 // TestAuthorsCurves holds fits to the loss curves of the authors' code on the same
 // matrices, from three seeds, at their ε and m and without shrinkage: below them
 // at every number of epochs that is given there; and as low as they are after
-// 1000 and 300 epochs in 60 and 30. Every transport converges. Without QUANTMF_LONG it is one seed, for 30 and
-// 60 epochs of QMF and 30 of QMFQ on the small matrices; under -short one fit.
+// 1000 and 300 epochs in 60 and 30. Every transport converges. Without QUANTMF_LONG it is one seed, for 30
+// and 60 epochs of QMF and 30 of QMFQ on the small matrices; under -short one fit.
 func TestAuthorsCurves(t *testing.T) {
 	const data = "../shared/data/toy/"
 	text, err := os.ReadFile(data + "official.json")
