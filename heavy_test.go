@@ -113,7 +113,8 @@ func TestSampleWeightsOfQMF(t *testing.T) {
 		"QMFQ":            {x, []FitOption{WithProjection(KLUpdates(4))}},
 		"QMFQ, Frobenius": {x, []FitOption{WithLoss(Frobenius), WithProjection(FrobeniusUpdates(4))}},
 		"QMFQ, vectors":   {x, []FitOption{WithProjection(TruncatedSVD()), WithLine(0)}},
-		"QMFQ, paper":     {x, []FitOption{WithProjection(KLUpdates(4)), WithStart(StartUniform), WithLine(0)}},
+		"QMFQ, paper":     {x, []FitOption{WithProjection(KLUpdates(4)), WithStart(StartUniform),
+			WithLine(0)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := append([]FitOption{WithLevels(4), WithEpochs(6), WithTolerance(1e-14), WithShrinkage(0),
@@ -144,8 +145,8 @@ func TestSampleWeightsOfQMF(t *testing.T) {
 							only.Set(i, j, 1)
 						}
 					}
-					if loss := weightedLoss(Common(got).loss, of.x, fitted, only); method == MethodQMF &&
-						!(loss <= scores[j]*1.01) {
+					loss := weightedLoss(Common(got).loss, of.x, fitted, only)
+					if method == MethodQMF && !(loss <= scores[j]*1.01) {
 						t.Errorf("a sample without weight has a loss of %v, placed anew %v", loss, scores[j])
 					}
 				}
