@@ -113,7 +113,7 @@ func TestSampleWeightsOfQMF(t *testing.T) {
 		"QMFQ":            {x, []FitOption{WithProjection(KLUpdates(4))}},
 		"QMFQ, Frobenius": {x, []FitOption{WithLoss(Frobenius), WithProjection(FrobeniusUpdates(4))}},
 		"QMFQ, vectors":   {x, []FitOption{WithProjection(TruncatedSVD()), WithLine(0)}},
-		"QMFQ, paper":     {x, []FitOption{WithProjection(KLUpdates(4)), WithStart(StartUniform),
+		"QMFQ, paper": {x, []FitOption{WithProjection(KLUpdates(4)), WithStart(StartUniform),
 			WithLine(0)}},
 	} {
 		t.Run(name, func(t *testing.T) {
