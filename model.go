@@ -166,7 +166,7 @@ func (f filler) matrix(d, n int) Mat {
 }
 
 // meanLoss is the mean over the observed entries of Δ(x, t) under the loss that was fitted, t being what a
-// model says of its samples.
+// model says of its samples; the largest number where it is beyond that, as of an x far from given factors.
 func meanLoss(ctx context.Context, m Model, x Rows) (float64, error) {
 	fill, err := m.filler(ctx)
 	if err != nil {
@@ -220,7 +220,7 @@ func meanLoss(ctx context.Context, m Model, x Rows) (float64, error) {
 	if count == 0 {
 		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
 	}
-	return sum / float64(count), nil
+	return min(sum/float64(count), math.MaxFloat64), nil
 }
 
 // Dims is that of [Model].
@@ -357,9 +357,9 @@ func goodnessOf(m Model, x Rows) ([]Goodness, error) {
 				total += c.loss.Divergence(v, math.Ldexp(mean, -e))
 			}
 		}
-		out[i].Divergence = left / count * unit
+		out[i].Divergence = min(left/count*unit, math.MaxFloat64)
 		if low < high && total > 0 {
-			out[i].Spread = total / count * unit
+			out[i].Spread = min(total/count*unit, math.MaxFloat64)
 			out[i].Explained = max(1-left/total, -math.MaxFloat64)
 		}
 	}

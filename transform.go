@@ -394,9 +394,9 @@ func (s *sampleLosses) means() (each []float64, all float64) {
 	for j, sum := range s.sum {
 		total += sum
 		cells += s.cells[j]
-		s.sum[j] = sum / s.cells[j]
+		s.sum[j] = min(sum/s.cells[j], math.MaxFloat64)
 	}
-	return s.sum, total / cells
+	return s.sum, min(total/cells, math.MaxFloat64)
 }
 
 // placer returns what the columns of new samples are located by, and the units that bring the samples
