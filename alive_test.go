@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // watch is a context that a fit asks at every piece of its work whether it has ended. Whenever some bytes

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // mixed is a d × n matrix of three components with noise, bent by a power of each row where bent is true.

@@ -28,6 +28,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 type vectorGradient struct {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestValidationOfConstants: a row that is constant but for hidden cells counts

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/option"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // programs returns amounts of d features in n samples, noise of a fifth among them, and U of their k

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/pool"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestCounted: what the constructors of fits make, the arena has counted, and one that only counts says the

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestDiscreteRows: medians, ends of intervals, draws and predictions of rows that take single values are

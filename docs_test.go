@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestLinks: what a page links to is there, the heading too that an anchor names.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestErrorTexts: an error says what is wrong and where, as far as there is a where.

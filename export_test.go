@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // What the tests from outside of the package share with those from inside.

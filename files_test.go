@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/section"
 )
 

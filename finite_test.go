@@ -9,6 +9,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/option"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestRowBelowHeldOut: the visible cells of a row may lie any factor below the one that is

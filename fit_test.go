@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/fit"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestFirstPatience: a fit is not ended by the loss it starts from being seen twice,

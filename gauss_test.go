@@ -11,6 +11,7 @@ import (
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // fitOf is a fit with the defaults of FitQMF, as far as change leaves them, that has not begun. One worker

@@ -13,6 +13,7 @@ import (
 
 	. "github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens in testdata")

@@ -26,6 +26,7 @@ import (
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // Long is set where tests may take minutes: whole data sets, all seeds and epochs.
@@ -286,9 +287,7 @@ func largest(v []float64) float64 {
 func largestDifference(a, b []float64) float64 {
 	top := 0.0
 	for i := range a {
-		if d := math.Abs(a[i] - b[i]); !(d <= top) {
-			top = d
-		}
+		top = max(top, math.Abs(a[i]-b[i])) // NaN, once there is one
 	}
 	return top
 }
@@ -301,8 +300,12 @@ func closeTo(t *testing.T, what string, got, want []float64, tol float64) {
 	}
 	worst, at := 0.0, -1
 	for i := range got {
-		if d := math.Abs(got[i] - want[i]); !(d <= worst) {
+		d := math.Abs(got[i] - want[i])
+		if !(d <= worst) {
 			worst, at = d, i
+		}
+		if d != d {
+			break // no later number is worse than none
 		}
 	}
 	if !(worst <= tol) {
@@ -536,23 +539,6 @@ func fingerprint(ms ...Mat) uint64 {
 		hashMat(&h, m)
 	}
 	return uint64(h)
-}
-
-// Must is the value of a call that succeeds: Must(f())(t).
-func Must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		OK(t, err)
-		return v
-	}
-}
-
-// OK is for a call that succeeds.
-func OK(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // DataAt tells whether an error is one of data in that row and column.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // samplesOf are normal samples, or their exponentials, or where skew is negative those of Cauchy.

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestLoad: 64 fits at once of every kind, and 10,000 transforms through one model from 64

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestLogarithm: of amounts that are products a fit of their logarithm predicts hidden values better, in the

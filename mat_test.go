@@ -5,6 +5,8 @@ package quantmf
 import (
 	"errors"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 func TestMat(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // BenchmarkSoftRank times soft ranks of n samples as they are by default, forward, and with the gradient of

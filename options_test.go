@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/option"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // anOption is an option of the kind that a fit of d × n numbers takes, or an operator on n numbers. It is not

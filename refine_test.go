@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // bentTable has n samples of d features, curves of a product of rank 3 with noise; some in 2^-300.

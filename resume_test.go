@@ -7,6 +7,8 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestResumeStrict: under WithStrict a fit that goes on from a state ends in the error that it ends in when

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestRowsAlone: a row has the bits that it has alone, T and gradients, whichever rows it is with, whatever

@@ -13,6 +13,7 @@ import (
 
 	. "github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/samebits"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 	"github.com/quantmf/quantmf/rowfile"
 	"github.com/quantmf/quantmf/shards"

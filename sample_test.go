@@ -9,6 +9,7 @@ import (
 	. "github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // normal returns independent standard normal numbers.

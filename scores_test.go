@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // newTable is n new samples of the features of smallModels, some cells missing.

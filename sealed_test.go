@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // smallModels are a model of each kind, for 6 × 9.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestLossesInAnyUnit: in a unit in which losses are no numbers, the best epoch is that of x in another unit,

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestUpdatedAsGoodAsARefit: a tenth and half of the cells of new samples, a quarter of all, are predicted on

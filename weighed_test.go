@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // repeated is x with column j as often as times says.

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // evenly are the penalties λ (mean U + mean V) of factors of rank k.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam/internal/kit"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/shards"
 )
 
@@ -81,10 +82,10 @@ func epochAndRound(b *testing.B, x quantmf.Mat, nmf bool, count int) (whole, rou
 		}
 		return nil
 	})
-	kit.Must(quantmf.Fit(ctx, method, x, 10, append(append(alone, tell), opts...)...))(b)
-	store := kit.Must(OpenStore(ctx, b.TempDir()))(b)
-	kit.OK(b, plan(ctx, store, count, x, 10, opts...))
-	fit := kit.Must(shards.Open(store))(b)
+	Must(quantmf.Fit(ctx, method, x, 10, append(append(alone, tell), opts...)...))(b)
+	store := Must(OpenStore(ctx, b.TempDir()))(b)
+	OK(b, plan(ctx, store, count, x, 10, opts...))
+	fit := Must(shards.Open(store))(b)
 	done := make(chan error, 1)
 	go func() { _, err := Fit(ctx, store, Run{Retries: -1}); done <- err }()
 	var from, to shards.Round

@@ -15,6 +15,7 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam/internal/kit"
 	"github.com/quantmf/quantmf/internal/samebits"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/shards"
 )
 
@@ -28,12 +29,12 @@ func TestMain(m *testing.M) {
 // planned returns a store with a fit over some shards.
 func planned(t *testing.T, f samebits.Fit, count int) *Store {
 	t.Helper()
-	store := kit.Must(OpenStore(t.Context(), t.TempDir()))(t)
+	store := Must(OpenStore(t.Context(), t.TempDir()))(t)
 	plan := shards.PlanQMF
 	if f.Method == quantmf.MethodNMF {
 		plan = shards.PlanNMF
 	}
-	kit.OK(t, plan(t.Context(), store, count, f.X, f.Rank, f.Options...))
+	OK(t, plan(t.Context(), store, count, f.X, f.Rank, f.Options...))
 	return store
 }
 
@@ -46,7 +47,7 @@ func TestBits(t *testing.T) {
 				store := planned(t, f, count)
 				defer store.Close()
 				last := shards.Round{Number: -1}
-				got := kit.Must(Fit(t.Context(), store,
+				got := Must(Fit(t.Context(), store,
 					Run{Rounds: 1 + 5*(count-1), Retries: -1, Progress: func(r shards.Round) {
 						if r.Number < last.Number {
 							t.Errorf("round %d is told after %d", r.Number, last.Number)
@@ -84,7 +85,7 @@ func TestGoesOn(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	first := -1
-	got := kit.Must(Fit(t.Context(), store, Run{Progress: func(r shards.Round) {
+	got := Must(Fit(t.Context(), store, Run{Progress: func(r shards.Round) {
 		if first < 0 {
 			first = r.Number
 		}
@@ -100,9 +101,9 @@ func TestGoesOn(t *testing.T) {
 func TestFailedStep(t *testing.T) {
 	store := planned(t, samebits.Fits()[0], 2)
 	rows := filepath.Join(store.Folder(), "rows-0001")
-	data := kit.Must(os.ReadFile(rows))(t)
+	data := Must(os.ReadFile(rows))(t)
 	data[len(data)/2] ^= 1
-	kit.OK(t, os.WriteFile(rows, data, 0o666))
+	OK(t, os.WriteFile(rows, data, 0o666))
 	retried := 0
 	_, err := Fit(t.Context(), store, Run{Retries: 1, Failed: func(error) { retried++ }})
 	if err == nil || !strings.Contains(err.Error(), "rows-0001") || retried != 1 {
@@ -129,10 +130,10 @@ func TestTransform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := kit.Must(m.Transform(t.Context(), x))(t)
+	want := Must(m.Transform(t.Context(), x))(t)
 	for _, blocks := range []int{1, 3, 50} {
-		store := kit.Must(OpenStore(t.Context(), t.TempDir()))(t)
-		got := kit.Must(Transform(t.Context(), store, m, x, blocks, Run{}))(t)
+		store := Must(OpenStore(t.Context(), t.TempDir()))(t)
+		got := Must(Transform(t.Context(), store, m, x, blocks, Run{}))(t)
 		for i, v := range want.Data {
 			if math.Float64bits(got.Data[i]) != math.Float64bits(v) {
 				t.Fatalf("%d blocks: number %d is %v, not %v", blocks, i, got.Data[i], v)

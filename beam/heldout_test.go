@@ -12,6 +12,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam/internal/kit"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 func init() {
@@ -36,17 +37,17 @@ func TestHeldOut(t *testing.T) {
 	x.Data[77] = math.NaN()
 	masks := quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5}
 	for _, spec := range []string{"nmf", "qmf"} {
-		want := kit.Must(quantmf.HeldOut(t.Context(), x,
+		want := Must(quantmf.HeldOut(t.Context(), x,
 			func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
 				error) {
 				return fitFuncs["test"](ctx, x, rank, spec, opts...)
 			}, []quantmf.Trial{{Rank: 1}, {Rank: 3}}, masks))(t)
 		folder := t.TempDir()
-		store := kit.Must(OpenStore(t.Context(), folder))(t)
+		store := Must(OpenStore(t.Context(), folder))(t)
 		trials := []Trial{{1, spec}, {3, spec}}
 		check := func(run Run) {
 			t.Helper()
-			got := kit.Must(HeldOut(t.Context(), store, x, "test", trials, masks, run))(t)
+			got := Must(HeldOut(t.Context(), store, x, "test", trials, masks, run))(t)
 			for i := range want {
 				if !reflect.DeepEqual(got[i], want[i]) {
 					t.Errorf("%s, trial %d: %+v, want %+v", spec, i, got[i], want[i])
@@ -59,11 +60,11 @@ func TestHeldOut(t *testing.T) {
 		if err != nil || len(losses) != 6 {
 			t.Fatal(losses, err)
 		}
-		kit.OK(t, os.Truncate(losses[2], 20))
-		kit.OK(t, os.Remove(losses[4]))
+		OK(t, os.Truncate(losses[2], 20))
+		OK(t, os.Remove(losses[4]))
 		check(Run{Retries: -1})
 	}
-	store := kit.Must(OpenStore(t.Context(), t.TempDir()))(t)
+	store := Must(OpenStore(t.Context(), t.TempDir()))(t)
 	for _, c := range []struct {
 		fit, spec string
 		masks     quantmf.Masks

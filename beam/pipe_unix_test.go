@@ -8,13 +8,13 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/quantmf/quantmf/beam/internal/kit"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // A pipe in the place of a blob is refused at once.
 func TestPipeInStore(t *testing.T) {
 	dir := t.TempDir()
-	store := kit.Must(OpenStore(t.Context(), dir))(t)
+	store := Must(OpenStore(t.Context(), dir))(t)
 	if err := syscall.Mkfifo(filepath.Join(dir, "blob"), 0o600); err != nil {
 		t.Skip(err)
 	}

@@ -10,14 +10,14 @@ import (
 
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/memfs"
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/beam/internal/kit"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestStore checks what the documentation of shards.Store requires, on a file system that renames and on one
 // with a scheme.
 func TestStore(t *testing.T) {
 	for _, folder := range []string{filepath.Join(t.TempDir(), "a [b]*"), "memfs://bucket/a"} {
-		s := kit.Must(OpenStore(t.Context(), folder))(t)
+		s := Must(OpenStore(t.Context(), folder))(t)
 		if data, err := s.Get("a-1"); data != nil || err != nil {
 			t.Errorf("%s: %q, %v where there is none", folder, data, err)
 		}
@@ -52,8 +52,8 @@ func TestStore(t *testing.T) {
 // TestFailedPut checks that a blob that cannot be written leaves nothing.
 func TestFailedPut(t *testing.T) {
 	folder := t.TempDir()
-	s := kit.Must(OpenStore(t.Context(), folder))(t)
-	kit.OK(t, os.MkdirAll(filepath.Join(folder, "taken", "by"), 0o777))
+	s := Must(OpenStore(t.Context(), folder))(t)
+	OK(t, os.MkdirAll(filepath.Join(folder, "taken", "by"), 0o777))
 	if err := s.Put("taken", []byte("data")); err == nil || !strings.Contains(err.Error(), "taken") {
 		t.Errorf("%v", err)
 	}
@@ -67,7 +67,7 @@ func TestFailedPut(t *testing.T) {
 
 // TestMatFile checks that a matrix is read with the same bits, and that damaged files are refused.
 func TestMatFile(t *testing.T) {
-	m := kit.Must(quantmf.MatOf([]float64{1, math.NaN(), -0.5}, []float64{math.MaxFloat64, 0, 5e-324}))(t)
+	m := Must(quantmf.MatOf([]float64{1, math.NaN(), -0.5}, []float64{math.MaxFloat64, 0, 5e-324}))(t)
 	data := marshalMat(m)
 	back, err := unmarshalMat(data)
 	if err != nil || !bytes.Equal(marshalMat(back), data) {

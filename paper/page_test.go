@@ -9,14 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/paper/internal/report"
 )
 
 // The page is equal to the text that is made from the files of results, so no number on it comes
 // from elsewhere. Its pictures are there and small enough.
 func TestPageShowsResults(t *testing.T) {
-	want := must(page(false))(t)
-	got := must(os.ReadFile("README.md"))(t)
+	want := Must(page(false))(t)
+	got := Must(os.ReadFile("README.md"))(t)
 	if d := report.Difference(string(got), want); d != "" {
 		t.Fatalf("README.md is not what go run . page writes: %s", d)
 	}
@@ -27,13 +28,13 @@ func TestPageShowsResults(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	files := must(os.ReadDir("figures"))(t)
+	files := Must(os.ReadDir("figures"))(t)
 	var bytes int64
 	for _, f := range files {
 		if !shown["figures/"+f.Name()] {
 			t.Errorf("figures/%s is on no page", f.Name())
 		}
-		info := must(f.Info())(t)
+		info := Must(f.Info())(t)
 		bytes += info.Size()
 	}
 	if bytes > 3<<20 {
@@ -46,20 +47,20 @@ func TestPageShowsResults(t *testing.T) {
 
 // A page depends on the files of results alone, and changes with each of them.
 func TestPageFollowsResults(t *testing.T) {
-	before := must(page(false))(t)
+	before := Must(page(false))(t)
 	results := map[string][]byte{}
-	for _, f := range must(filepath.Glob("results/*.json"))(t) {
-		results[f] = must(os.ReadFile(f))(t)
+	for _, f := range Must(filepath.Glob("results/*.json"))(t) {
+		results[f] = Must(os.ReadFile(f))(t)
 	}
 	if len(results) == 0 {
 		t.Fatal("no results")
 	}
-	text := must(os.ReadFile("README.md"))(t)
+	text := Must(os.ReadFile("README.md"))(t)
 	t.Chdir(t.TempDir())
-	ok(t, os.WriteFile("README.md", text, 0o644))
-	ok(t, os.Mkdir("results", 0o755))
+	OK(t, os.WriteFile("README.md", text, 0o644))
+	OK(t, os.Mkdir("results", 0o755))
 	put := func(file string, text []byte) {
-		ok(t, os.WriteFile(file, text, 0o644))
+		OK(t, os.WriteFile(file, text, 0o644))
 	}
 	for f, b := range results {
 		put(f, b)
@@ -69,8 +70,8 @@ func TestPageFollowsResults(t *testing.T) {
 	}
 	for f, b := range results {
 		var v any
-		ok(t, json.Unmarshal(b, &v))
-		other := must(json.Marshal(half(v)))(t)
+		OK(t, json.Unmarshal(b, &v))
+		other := Must(json.Marshal(half(v)))(t)
 		put(f, other)
 		if changed, err := page(false); err != nil || changed == before {
 			t.Errorf("the page does not follow %s: %v", f, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/paper/internal/data"
 	"github.com/quantmf/quantmf/paper/internal/drawn"
 )
@@ -30,14 +31,14 @@ func TestCountsOnAuthorsFactors(t *testing.T) {
 	remain := 0 // factors after Bonferroni's correction, of both models and runs
 	for cancer, want := range map[string][2]int{"aml": {0, 0}, "breast": {0, 2}, "colon": {0, 0},
 		"gbm": {0, 0}, "kidney": {0, 0}, "liver": {2, 0}} {
-		p := must(authorsFactors(folder, cancer))(t)
+		p := Must(authorsFactors(folder, cancer))(t)
 		if got := [2]int{p.Merged["NMF"], p.Merged["QMF"]}; got != want {
 			t.Errorf("%s: %v, R has %v", cancer, got, want)
 		}
 		var r struct {
 			Merged map[string][]float64 `json:"notebook_merged_p"`
 		}
-		ok(t, folder.JSON("tcga-qmf-authors/"+cancer+"/coxph.json", &r))
+		OK(t, folder.JSON("tcga-qmf-authors/"+cancer+"/coxph.json", &r))
 		for _, model := range survivalModels {
 			for _, n := range p.Bonferroni[model] {
 				remain += n
@@ -76,8 +77,8 @@ func TestData(t *testing.T) {
 		t.Errorf("an absent set: %v", err)
 	}
 	other := t.TempDir()
-	ok(t, os.MkdirAll(other+"/toy", 0o755))
-	ok(t, os.WriteFile(other+"/toy/toy-std1.tsv", []byte("feature\ts1\nf1\t1\n"), 0o644))
+	OK(t, os.MkdirAll(other+"/toy", 0o755))
+	OK(t, os.WriteFile(other+"/toy/toy-std1.tsv", []byte("feature\ts1\nf1\t1\n"), 0o644))
 	if _, err := data.Folder(other).Table("toy/toy-std1"); err == nil || errors.Is(err, data.ErrMissing) {
 		t.Errorf("another file under the name of a set: %v", err)
 	}
@@ -107,7 +108,7 @@ func TestTrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		loss := must(m.Loss(x))(t)
+		loss := Must(m.Loss(x))(t)
 		last := len(tr.Epoch) - 1
 		if tr.Epoch[0] != 0 || tr.Epoch[last] != w.Epochs {
 			t.Errorf("%s: epochs %v", w.Name, tr.Epoch)
@@ -187,9 +188,9 @@ func TestCached(t *testing.T) {
 func TestUnrolled(t *testing.T) {
 	p := drawRow(20, 5, 0.1)
 	value := func(x, b, q []float64) (sum float64) {
-		o := must(quantmf.Solve(x, quantmf.WithTargetWeights(b), quantmf.WithEpsilon(p.eps),
+		o := Must(quantmf.Solve(x, quantmf.WithTargetWeights(b), quantmf.WithEpsilon(p.eps),
 			quantmf.WithSquash(quantmf.SquashNone), quantmf.WithIterations(3)))(t)
-		y := must(o.Quantile(q))(t)
+		y := Must(o.Quantile(q))(t)
 		for i, z := range p.z {
 			sum += z * y[i]
 		}
@@ -211,7 +212,7 @@ func TestUnrolled(t *testing.T) {
 			}
 		}
 	}
-	implicit := must(p.implicit(quantmf.WithTolerance(1e-13)))(t)
+	implicit := Must(p.implicit(quantmf.WithTolerance(1e-13)))(t)
 	got = p.unrolled(500)
 	if x, b, q := distance(got.X, implicit.X), distance(got.B, implicit.B),
 		distance(got.Q, implicit.Q); x > 1e-6 ||
@@ -232,22 +233,5 @@ func TestReach(t *testing.T) {
 		if err != nil || o.MarginalError <= 1e-2 != within {
 			t.Errorf("after %d iterations %v, %v", i, o.MarginalError, err)
 		}
-	}
-}
-
-// must is the value of a call that succeeds: must(f())(t).
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		ok(t, err)
-		return v
-	}
-}
-
-// ok is for a call that succeeds.
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestShardLastIsBest: a fit whose last epoch is the best on held-out cells ends with the factors of that
@@ -27,7 +28,7 @@ func TestShardLastIsBest(t *testing.T) {
 			t.Fatalf("%s: epoch %d of 2 is the best: %v", name, one.Best, err)
 		}
 		s := newShelf(t)
-		ok(t, PlanNMF(t.Context(), s, 2, x, 2, opts...))
+		OK(t, PlanNMF(t.Context(), s, 2, x, 2, opts...))
 		if !bytes.Equal(marshalled(t, finish(t, s)), marshalled(t, one)) {
 			t.Errorf("%s: the model is not that of one machine", name)
 		}
@@ -37,9 +38,9 @@ func TestShardLastIsBest(t *testing.T) {
 // TestShardBestBeyondHistory: a round whose best epoch has no loss in the journal is damaged.
 func TestShardBestBeyondHistory(t *testing.T) {
 	s := newShelf(t)
-	ok(t, PlanNMF(t.Context(), s, 2, tabled(40, 20), 2, quantmf.WithEpochs(9),
+	OK(t, PlanNMF(t.Context(), s, 2, tabled(40, 20), 2, quantmf.WithEpochs(9),
 		quantmf.WithValidation(0.2)))
-	fit := must(Open(s))(t)
+	fit := Must(Open(s))(t)
 	rounds(t, fit, 3)
 	const best = 5 // of the numbers of STAT
 	const name = "round-000003"
@@ -71,10 +72,10 @@ func TestShardMinusZero(t *testing.T) {
 		}
 		opts := []quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartNMF),
 			quantmf.WithShrinkage(0), quantmf.WithBatch(100)}
-		one := must(quantmf.FitQMF(t.Context(), y, 2, opts...))(t)
+		one := Must(quantmf.FitQMF(t.Context(), y, 2, opts...))(t)
 		s := newShelf(t)
 		for _, z := range []quantmf.Mat{x, y} { // the shelf wants the same bytes
-			ok(t, PlanQMF(t.Context(), s, 2, z, 2, opts...))
+			OK(t, PlanQMF(t.Context(), s, 2, z, 2, opts...))
 		}
 		if !bytes.Equal(marshalled(t, finish(t, s)), marshalled(t, one)) {
 			t.Errorf("%s: the model is not that of one machine", name)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/nmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -38,7 +39,7 @@ func planOf(kind uint32) *plan {
 // stands.
 func TestPlan(t *testing.T) {
 	for _, kind := range []uint32{section.NMF, section.QMF} {
-		got := must(readPlan(&shelf{blobs: map[string][]byte{planName: planOf(kind).encode()}}))(t)
+		got := Must(readPlan(&shelf{blobs: map[string][]byte{planName: planOf(kind).encode()}}))(t)
 		if want := planOf(kind); !reflect.DeepEqual(got, want) {
 			t.Errorf("kind %d: %+v, want %+v", kind, got, want)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -83,25 +84,25 @@ func tabled(d, n int) quantmf.Mat {
 // finish makes all rounds of a fit, of some steps each in another order.
 func finish(t *testing.T, s *shelf) quantmf.Model {
 	t.Helper()
-	fit := must(Open(s))(t)
+	fit := Must(Open(s))(t)
 	for round := 0; ; round++ {
 		for i := range fit.Shards() {
-			ok(t, fit.Step(context.Background(), round, (i*3+round)%fit.Shards()))
+			OK(t, fit.Step(context.Background(), round, (i*3+round)%fit.Shards()))
 		}
 		for i := range fit.Shards() { // 3 may divide their number
-			ok(t, fit.Step(context.Background(), round, i))
+			OK(t, fit.Step(context.Background(), round, i))
 		}
-		at := must(fit.Reduce(context.Background(), round))(t)
+		at := Must(fit.Reduce(context.Background(), round))(t)
 		if at.Over {
 			break
 		}
 	}
-	return must(fit.Finish(context.Background()))(t)
+	return Must(fit.Finish(context.Background()))(t)
 }
 
 func marshalled(t *testing.T, m quantmf.Model) []byte {
 	t.Helper()
-	return must(m.MarshalBinary())(t)
+	return Must(m.MarshalBinary())(t)
 }
 
 // TestShards: a fit in shards has the bytes of the fit on one machine.
@@ -279,7 +280,7 @@ func TestShards(t *testing.T) {
 				method, plan = quantmf.MethodQMF, PlanQMF
 				opts, alone = append(opts, quantmf.WithBatch(1000)), nil
 			}
-			want := must(quantmf.Fit(t.Context(), method, c.x, 4, append(alone, opts...)...))(t)
+			want := Must(quantmf.Fit(t.Context(), method, c.x, 4, append(alone, opts...)...))(t)
 			counts := []int{1, 2, 3, 8}
 			if testing.Short() {
 				counts = []int{3}
@@ -293,7 +294,7 @@ func TestShards(t *testing.T) {
 					continue // there are four runs
 				}
 				s := newShelf(t)
-				ok(t, plan(t.Context(), s, shards, c.x, 4, opts...))
+				OK(t, plan(t.Context(), s, shards, c.x, 4, opts...))
 				if got := finish(t, s); !bytes.Equal(marshalled(t, got), marshalled(t, want)) {
 					t.Errorf("%d shards: another model", shards)
 				}
@@ -312,9 +313,9 @@ func TestShardFar(t *testing.T) {
 	for _, loss := range []quantmf.Loss{quantmf.KL, quantmf.Frobenius} {
 		opts := []quantmf.FitOption{quantmf.WithLoss(loss), quantmf.WithUpdates(quantmf.UpdatesNewton),
 			quantmf.WithMissingValues(), quantmf.WithEpochs(19)}
-		want := must(quantmf.FitNMF(t.Context(), x, 3, opts...))(t)
+		want := Must(quantmf.FitNMF(t.Context(), x, 3, opts...))(t)
 		s := newShelf(t)
-		ok(t, PlanNMF(t.Context(), s, 1, x, 3, opts...))
+		OK(t, PlanNMF(t.Context(), s, 1, x, 3, opts...))
 		if got := finish(t, s); !bytes.Equal(marshalled(t, got), marshalled(t, want)) {
 			t.Errorf("%v: another model", loss)
 		}
@@ -340,8 +341,8 @@ func planned(t *testing.T, s *shelf, kind string, count int) (*Fit, quantmf.Mat)
 		opts = []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithUpdates(quantmf.UpdatesNewton),
 			quantmf.WithLoss(quantmf.Frobenius)}
 	}
-	ok(t, plan(context.Background(), s, 3, x, 2, opts...))
-	fit := must(Open(s))(t)
+	OK(t, plan(context.Background(), s, 3, x, 2, opts...))
+	fit := Must(Open(s))(t)
 	rounds(t, fit, count)
 	return fit, x
 }
@@ -351,7 +352,7 @@ func rounds(t *testing.T, fit *Fit, count int) {
 	t.Helper()
 	for round := range count {
 		for shard := range fit.Shards() {
-			ok(t, fit.Step(t.Context(), round, shard))
+			OK(t, fit.Step(t.Context(), round, shard))
 		}
 		if at, err := fit.Reduce(t.Context(), round); err != nil {
 			t.Fatal(err)
@@ -376,10 +377,10 @@ func TestShardFaults(t *testing.T) {
 		reference := newShelf(t) // as it stands in round 3, all steps made
 		fit, _ := planned(t, reference, kind, 3)
 		for shard := range fit.Shards() {
-			ok(t, fit.Step(ctx, 3, shard))
+			OK(t, fit.Step(ctx, 3, shard))
 		}
 		other := newShelf(t) // of another fit
-		ok(t, PlanNMF(ctx, other, 3, tabled(131, 20), 2, quantmf.WithEpochs(6),
+		OK(t, PlanNMF(ctx, other, 3, tabled(131, 20), 2, quantmf.WithEpochs(6),
 			quantmf.WithValidation(0.1)))
 		finish(t, other)
 		faults := map[string]func(name string, b []byte) []byte{
@@ -511,7 +512,7 @@ func TestShardSteps(t *testing.T) {
 	if _, err := fit.Finish(ctx); !errors.As(err, &option) {
 		t.Errorf("a fit that is not over: %v", err)
 	}
-	ok(t, fit.Step(ctx, 1, 1))
+	OK(t, fit.Step(ctx, 1, 1))
 	puts := s.puts
 	for _, round := range []int{0, 1} { // done
 		if err := fit.Step(ctx, round, 1); err != nil {
@@ -561,9 +562,9 @@ func TestShardSteps(t *testing.T) {
 // behind them.
 func TestShardDamagedRounds(t *testing.T) {
 	ctx, s := t.Context(), newShelf(t)
-	ok(t, PlanNMF(ctx, s, 2, tabled(40, 9), 2, quantmf.WithEpochs(11)))
+	OK(t, PlanNMF(ctx, s, 2, tabled(40, 9), 2, quantmf.WithEpochs(11)))
 	finish(t, s)
-	fit := must(Open(s))(t)
+	fit := Must(Open(s))(t)
 	want, err := fit.Round()
 	if err != nil || !want.Over || want.Number < 10 {
 		t.Fatalf("%v, %v", want, err)
@@ -591,10 +592,10 @@ func TestShardDamagedRounds(t *testing.T) {
 // that of the store.
 func TestShardFailingStore(t *testing.T) {
 	ctx, s := t.Context(), newShelf(t)
-	ok(t, PlanNMF(ctx, s, 2, tabled(40, 9), 2, quantmf.WithEpochs(3)))
+	OK(t, PlanNMF(ctx, s, 2, tabled(40, 9), 2, quantmf.WithEpochs(3)))
 	finish(t, s)
 	gone, absent := errors.New("the shelf is gone"), ""
-	fit := must(Open(watched{s, func(name string) error {
+	fit := Must(Open(watched{s, func(name string) error {
 		if name == absent {
 			return gone
 		}
@@ -718,7 +719,7 @@ func TestShardRows(t *testing.T) {
 			row := make([]float64, n)
 			for i := from; i < to; i++ {
 				visible := 0
-				ok(t, got.X.ReadRow(row, i-from))
+				OK(t, got.X.ReadRow(row, i-from))
 				for j, v := range row {
 					w, hidden := x.At(i, j), held[2*i+j/64]>>(j%64)&1 == 1
 					if math.Float64bits(v) != math.Float64bits(w+0) && !(v != v && w != w) ||
@@ -783,10 +784,10 @@ func TestShardRowsDamaged(t *testing.T) {
 // TestShardStrict: under WithStrict what has not converged is an error beside the model.
 func TestShardStrict(t *testing.T) {
 	s := newShelf(t)
-	ok(t, PlanQMF(t.Context(), s, 2, tabled(40, 20), 2, quantmf.WithStrict(),
+	OK(t, PlanQMF(t.Context(), s, 2, tabled(40, 20), 2, quantmf.WithStrict(),
 		quantmf.WithMaxIterations(2),
 		quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform)))
-	fit := must(Open(s))(t)
+	fit := Must(Open(s))(t)
 	rounds(t, fit, math.MaxInt)
 	var warning *quantmf.ConvergenceError
 	if m, err := fit.Finish(t.Context()); m == nil || !errors.As(err, &warning) {
@@ -817,15 +818,15 @@ func TestShardHolders(t *testing.T) {
 		}
 		start = append(start, len(index))
 	}
-	sparse := must(quantmf.NewSparse(x.Cols, start, index, values))(t)
+	sparse := Must(quantmf.NewSparse(x.Cols, start, index, values))(t)
 	for _, plan := range plans {
 		want := newShelf(t)
-		ok(t, plan(ctx, want, 2, x, 2, quantmf.WithEpochs(2)))
+		OK(t, plan(ctx, want, 2, x, 2, quantmf.WithEpochs(2)))
 		for _, holder := range []quantmf.Rows{sparse,
 			quantmf.Mat32{Rows: x.Rows, Cols: x.Cols, Data: single, Stride: x.Cols}} {
 			got := newShelf(t)
 			got.before = want.before // where other bytes are an error
-			ok(t, plan(ctx, got, 2, holder, 2, quantmf.WithEpochs(2)))
+			OK(t, plan(ctx, got, 2, holder, 2, quantmf.WithEpochs(2)))
 			if len(got.blobs) != len(want.blobs) {
 				t.Errorf("%d blobs, want %d", len(got.blobs), len(want.blobs))
 			}
@@ -885,14 +886,14 @@ func TestShardNumbers(t *testing.T) {
 		}
 		for _, at := range []int{rounds - 1, 1, rounds - 2}[:2+rounds/6] {
 			reference := newShelf(t)
-			ok(t, plan(ctx, reference, 2, x, 2, opts...))
-			fit := must(Open(reference))(t)
+			OK(t, plan(ctx, reference, 2, x, 2, opts...))
+			fit := Must(Open(reference))(t)
 			for round := range at + 1 {
 				for shard := range 2 {
-					ok(t, fit.Step(ctx, round, shard))
+					OK(t, fit.Step(ctx, round, shard))
 				}
 				if round < at {
-					must(fit.Reduce(ctx, round))(t)
+					Must(fit.Reduce(ctx, round))(t)
 				}
 			}
 			for _, name := range slices.Sorted(maps.Keys(reference.blobs)) {
@@ -992,7 +993,7 @@ func TestKeepRows(t *testing.T) {
 			fit, _ := planned(t, s, kind, 0)
 			most, left := 0, room
 			for shard := range fit.Shards() {
-				rows := must(fit.readRows(shard))(t)
+				rows := Must(fit.readRows(shard))(t)
 				if left -= sizeOf(rows); left >= 0 {
 					most++
 				}
@@ -1003,7 +1004,7 @@ func TestKeepRows(t *testing.T) {
 			reads := map[string]int{}
 			fit.store = counting(s, reads)
 			rounds(t, fit, math.MaxInt)
-			rounds, kept := must(fit.Round())(t).Number, 0
+			rounds, kept := Must(fit.Round())(t).Number, 0
 			for shard := range fit.Shards() {
 				switch count := reads["rows-000"+strconv.Itoa(shard)]; {
 				case count == 1 && rounds > 1:
@@ -1040,7 +1041,7 @@ func TestKeepLastRows(t *testing.T) {
 			fit.KeepRows(0)
 		}
 		for _, shard := range []int{0, 0, 1, 0} {
-			must(fit.rowsOf(shard))(t)
+			Must(fit.rowsOf(shard))(t)
 		}
 		if got := reads["rows-0000"]; got != c.want {
 			t.Errorf("none %v: the rows are read %d times, not %d", c.none, got, c.want)
@@ -1118,21 +1119,4 @@ func altered(data []byte, tag string, number int, value uint64) []byte {
 		at += sectionSize + n + 4
 	}
 	return b
-}
-
-// must is the value of a call that succeeds: must(f())(t).
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		ok(t, err)
-		return v
-	}
-}
-
-// ok is for a call that succeeds.
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam/internal/kit"
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -58,22 +59,22 @@ func TestFit(t *testing.T) {
 		file); !strings.Contains(said, "-store: it has another fit") {
 		t.Error(said)
 	}
-	in := kit.Must(os.Open(file))(t)
+	in := Must(os.Open(file))(t)
 	defer in.Close()
-	x := kit.Must(table.Read(in, file, table.Options{}))(t)
-	m := kit.Must(quantmf.FitQMF(t.Context(), x.X, 2, quantmf.WithEpochs(2),
+	x := Must(table.Read(in, file, table.Options{}))(t)
+	m := Must(quantmf.FitQMF(t.Context(), x.X, 2, quantmf.WithEpochs(2),
 		quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0), quantmf.WithBatch(300)))(t)
 	if modelIn(t, model) != marshal(t, m) {
 		t.Error("the model differs from that of one machine")
 	}
 	var want bytes.Buffer
-	kit.OK(t, table.Write(&want, "-", "feature", x.Features, []string{"c1", "c2"}, m.U))
+	OK(t, table.Write(&want, "-", "feature", x.Features, []string{"c1", "c2"}, m.U))
 	if u != want.String() {
 		t.Error("U differs from that of one machine")
 	}
-	v := kit.Must(m.Transform(t.Context(), x.X))(t)
+	v := Must(m.Transform(t.Context(), x.X))(t)
 	want.Reset()
-	kit.OK(t, table.Write(&want, "-", "component", []string{"c1", "c2"}, x.Samples, v))
+	OK(t, table.Write(&want, "-", "component", []string{"c1", "c2"}, x.Samples, v))
 	if got, _ := run(t, cli.Done, "transform", "-blocks", "5", model, file); got != want.String() {
 		t.Error("the coordinates differ from those of Transform")
 	}
@@ -113,10 +114,10 @@ func TestRank(t *testing.T) {
 func TestFaults(t *testing.T) {
 	file := filepath.Join("..", "..", "testdata", "laml-assays.tsv.gz")
 	damaged := filepath.Join(t.TempDir(), "m.qmf")
-	kit.OK(t, os.WriteFile(damaged, []byte("no model, whatever its name says"), 0o666))
+	OK(t, os.WriteFile(damaged, []byte("no model, whatever its name says"), 0o666))
 	matrix, link := filepath.Join(t.TempDir(), "x.tsv"), filepath.Join(t.TempDir(), "link.tsv")
 	const numbers = "f\ta\tb\ng\t1\t2\n"
-	kit.OK(t, os.WriteFile(matrix, []byte(numbers), 0o666))
+	OK(t, os.WriteFile(matrix, []byte(numbers), 0o666))
 	if err := os.Symlink(matrix, link); err != nil {
 		link = matrix // where links need a privilege
 	}
@@ -179,8 +180,8 @@ func TestFaults(t *testing.T) {
 // goodModel is the file of a model of the table of the tests.
 func goodModel(t *testing.T) string {
 	t.Helper()
-	m := kit.Must(quantmf.FitNMF(t.Context(), kit.LowRank(300, 4), 1, quantmf.WithEpochs(1)))(t)
+	m := Must(quantmf.FitNMF(t.Context(), kit.LowRank(300, 4), 1, quantmf.WithEpochs(1)))(t)
 	path := filepath.Join(t.TempDir(), "m.nmf")
-	kit.OK(t, os.WriteFile(path, []byte(marshal(t, m)), 0o666))
+	OK(t, os.WriteFile(path, []byte(marshal(t, m)), 0o666))
 	return path
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam/internal/kit"
 	"github.com/quantmf/quantmf/internal/samebits"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -22,21 +23,21 @@ import (
 func writeMatrix(t *testing.T, x quantmf.Mat) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.npy")
-	file := kit.Must(os.Create(path))(t)
+	file := Must(os.Create(path))(t)
 	defer file.Close()
-	kit.OK(t, table.Write(file, path, "", nil, nil, x))
+	OK(t, table.Write(file, path, "", nil, nil, x))
 	return path
 }
 
 // modelIn returns the model in a file, without the sections that the command adds.
 func modelIn(t *testing.T, path string) string {
 	t.Helper()
-	return marshal(t, kit.Must(quantmf.UnmarshalModel(kit.Must(os.ReadFile(path))(t)))(t))
+	return marshal(t, Must(quantmf.UnmarshalModel(Must(os.ReadFile(path))(t)))(t))
 }
 
 func marshal(t *testing.T, m quantmf.Model) string {
 	t.Helper()
-	return string(kit.Must(m.MarshalBinary())(t))
+	return string(Must(m.MarshalBinary())(t))
 }
 
 // build builds a command.
@@ -52,7 +53,7 @@ func build(t *testing.T, pkg string) string {
 // port returns a free port of localhost.
 func port(t *testing.T) string {
 	t.Helper()
-	l := kit.Must(net.Listen("tcp", "localhost:0"))(t)
+	l := Must(net.Listen("tcp", "localhost:0"))(t)
 	defer l.Close()
 	_, number, err := net.SplitHostPort(l.Addr().String())
 	if err != nil {
@@ -68,7 +69,7 @@ func start(t *testing.T, port, path string, args ...string) (c *exec.Cmd, ended 
 	c = exec.Command(path, args...)
 	var said strings.Builder
 	c.Stdout, c.Stderr = &said, &said
-	kit.OK(t, c.Start())
+	OK(t, c.Start())
 	over := make(chan struct{})
 	go func() { c.Wait(); close(over) }()
 	t.Cleanup(func() {
@@ -101,7 +102,7 @@ func TestProcesses(t *testing.T) {
 	}
 	x := kit.LowRank(330, 900)
 	file := writeMatrix(t, x)
-	want := kit.Must(quantmf.FitNMF(t.Context(), x, 8, quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
+	want := Must(quantmf.FitNMF(t.Context(), x, 8, quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
 		quantmf.WithEpochs(100*kills)))(t)
 	program, prism := build(t, "github.com/quantmf/quantmf/beam/cmd/quantmf-beam"),
 		build(t, "github.com/apache/beam/sdks/v2/go/cmd/prism")
@@ -129,12 +130,12 @@ func TestProcesses(t *testing.T) {
 		"40", "-store", store, file)
 	var said strings.Builder
 	fit.Stderr = &said
-	kit.OK(t, fit.Start())
+	OK(t, fit.Start())
 	done := make(chan error, 1)
 	go func() { done <- fit.Wait() }()
 
 	rounds := func() int {
-		written := kit.Must(filepath.Glob(filepath.Join(store, "round-??????")))(t)
+		written := Must(filepath.Glob(filepath.Join(store, "round-??????")))(t)
 		return len(written)
 	}
 	killed, next, r := 0, 5, rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
@@ -174,7 +175,7 @@ waiting:
 			writeMatrix(t, f.X))...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		data := kit.Must(os.ReadFile(model))(t)
+		data := Must(os.ReadFile(model))(t)
 		f.CheckFile(t, "processes of Beam, "+shards+" shards", data)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestReadBack: a file of 2 GB in the place of a state, a blob, a kept fit or a model is refused before it is
@@ -27,7 +28,7 @@ func TestReadBack(t *testing.T) {
 		quiet(t, 0, "shard step -shard 0 over")
 		quiet(t, 0, "shard reduce over")
 	}
-	ok(t, os.Mkdir("done", 0o777))
+	OK(t, os.Mkdir("done", 0o777))
 	for _, c := range []struct{ file, args string }{
 		{"state", "fit -method nmf -k 2 -epochs 2 -checkpoint state -resume matrix.tsv"},
 		{"done/flags", "rank -method nmf -k 1 -checkpoint done -resume matrix.tsv"},
@@ -49,10 +50,10 @@ func TestReadBack(t *testing.T) {
 			}
 		}
 		writeText(t, c.file, "")
-		ok(t, os.Truncate(c.file, 2e9))
+		OK(t, os.Truncate(c.file, 2e9))
 		refused("-max-memory allows 95.4 MiB")
 		os.Remove(c.file)
-		ok(t, syscall.Mkfifo(c.file, 0o666))
+		OK(t, syscall.Mkfifo(c.file, 0o666))
 		if c.file == "state" { // of which the command line is wrong
 			quiet(t, cli.Usage, line)
 		} else {

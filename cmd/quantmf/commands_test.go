@@ -19,6 +19,7 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/settings"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -79,9 +80,9 @@ func workshop(t *testing.T) {
 		file := method + ".qmf"
 		if made[method] == nil {
 			quiet(t, 0, "fit -compare none -method "+method+" -k 2 -epochs 4 -o "+file+" matrix.tsv")
-			made[method] = must(os.ReadFile(file))(t)
+			made[method] = Must(os.ReadFile(file))(t)
 		}
-		ok(t, os.WriteFile(file, made[method], 0o666))
+		OK(t, os.WriteFile(file, made[method], 0o666))
 	}
 }
 
@@ -90,7 +91,7 @@ var made = map[string][]byte{}
 
 func writeText(t *testing.T, path, text string) {
 	t.Helper()
-	ok(t, os.WriteFile(path, []byte(text), 0o666))
+	OK(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
 // TestModelFiles: what the commands make of a model file is what the package makes of the model that was
@@ -116,10 +117,10 @@ func TestModelFiles(t *testing.T) {
 			options, flags = append(options, quantmf.WithMissingValues()), " -missing"+flags
 		}
 		for _, method := range settings.Methods {
-			want := must(settings.Fit(ctx, method, in.X, 2, options...))(t)
+			want := Must(settings.Fit(ctx, method, in.X, 2, options...))(t)
 			_, said := quiet(t, 0, "fit -compare none -o m.qmf -report page.html -method "+method+flags)
 			quiet(t, 0, "transform m.qmf "+matrix+" -o V.csv")
-			v := must(want.Transform(ctx, in.X))(t)
+			v := Must(want.Transform(ctx, in.X))(t)
 			if got := read(t, "V.csv"); !same(got.X, v) || strings.Join(got.Features, " ") != "c1 c2" ||
 				strings.Join(got.Samples, " ") != strings.Join(in.Samples, " ") {
 				t.Errorf("%s: transform gave %v, %v", method, got.Features, got.Samples)
@@ -140,13 +141,13 @@ func TestModelFiles(t *testing.T) {
 				has(t, page, ">missing</text>", "3 values are missing, 2.38 % of the table")
 				lacks(t, page, "NaN")
 			}
-			m := must(quantmf.UnmarshalModel([]byte(textOf(t, "m.qmf"))))(t)
+			m := Must(quantmf.UnmarshalModel([]byte(textOf(t, "m.qmf"))))(t)
 			if !same(m.Reconstruct(), want.Reconstruct()) {
 				t.Errorf("%s: the package reads another model", method)
 			}
 			if q, is := want.(*quantmf.QMFQ); is {
 				quiet(t, 0, "normalize m.qmf "+matrix+" -o y.gct")
-				if got := read(t, "y.gct"); !same(got.X, must(q.Normalize(in.X))(t)) {
+				if got := read(t, "y.gct"); !same(got.X, Must(q.Normalize(in.X))(t)) {
 					t.Error("normalize gave other numbers")
 				}
 			} else {
@@ -170,8 +171,8 @@ func TestInspect(t *testing.T) {
 	for _, method := range settings.Methods {
 		file := method + ".qmf"
 		quiet(t, 0, "fit -method "+method+" -k 2 -epochs 4 -o "+file+" matrix.tsv")
-		m := must(settings.Fit(ctx, method, in.X, 2, quantmf.WithEpochs(4)))(t)
-		tops := must(m.TopFeatures(in.X, 8))(t)
+		m := Must(settings.Fit(ctx, method, in.X, 2, quantmf.WithEpochs(4)))(t)
+		tops := Must(m.TopFeatures(in.X, 8))(t)
 		sample := m.TopSamples(1)[1][0]
 		words, _ := quiet(t, 0, "inspect "+file+" matrix.tsv")
 		has(t, words, strings.ToUpper(method)+" of 2 components",
@@ -230,7 +231,7 @@ func TestModelAndMatrix(t *testing.T) {
 	writeText(t, "flipped.qmf", string(flipped))
 	writeText(t, "state", "")
 	quiet(t, 0, "fit -compare none -method qmfq -projection svd -k 2 -epochs 1 -o svd.qmf matrix.tsv")
-	ok(t, os.Mkdir("mine", 0o777))
+	OK(t, os.Mkdir("mine", 0o777))
 	writeText(t, "mine/thing", "of the user's")
 	for _, c := range []saying{
 		{"transform qmf.qmf renamed.tsv -o -", 3,
@@ -320,9 +321,9 @@ func TestTopAndLogarithmOfModel(t *testing.T) {
 		"6 features × 9 samples, log(1+x) taken, those features of largest standard deviation")
 	in := read(t, "matrix.tsv")
 	in.Log1p()
-	in = must(in.MostVariable(6))(t)
-	m := must(quantmf.FitQMF(t.Context(), in.X, 2, quantmf.WithEpochs(3)))(t)
-	want := must(m.Transform(t.Context(), in.X))(t)
+	in = Must(in.MostVariable(6))(t)
+	m := Must(quantmf.FitQMF(t.Context(), in.X, 2, quantmf.WithEpochs(3)))(t)
+	want := Must(m.Transform(t.Context(), in.X))(t)
 	quiet(t, 0, "transform m.qmf matrix.tsv -o v.tsv")
 	if got := read(t, "v.tsv"); !same(got.X, want) {
 		t.Error("another matrix was transformed")
@@ -515,7 +516,7 @@ func TestNotConverged(t *testing.T) {
 func TestNames(t *testing.T) {
 	x := quantmf.NewMat(3, 2)
 	copy(x.Data, []float64{1, 2, 3, 4, 5, 7})
-	fitted := must(quantmf.FitNMF(t.Context(), x, 1, quantmf.WithEpochs(2)))(t)
+	fitted := Must(quantmf.FitNMF(t.Context(), x, 1, quantmf.WithEpochs(2)))(t)
 	plain, _ := fitted.MarshalBinary()
 	m, err := unmarshal(plain)
 	if err != nil || strings.Join(m.Features, " ") != "f1 f2 f3" || strings.Join(m.Samples, " ") != "s1 s2" ||
@@ -523,13 +524,13 @@ func TestNames(t *testing.T) {
 		t.Fatalf("%v: %v", err, m)
 	}
 	m.Features, m.NamedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
-	data := must(account.Append(plain, m.Saved(), account.Made{Matrix: "x.tsv"}))(t)
-	got := must(unmarshal(data))(t)
+	data := Must(account.Append(plain, m.Saved(), account.Made{Matrix: "x.tsv"}))(t)
+	got := Must(unmarshal(data))(t)
 	if !slices.Equal(got.Features, m.Features) || !got.NamedFeatures || got.NamedSamples ||
 		got.Matrix != "x.tsv" {
 		t.Errorf("%q, %v", got.Features, got.Made)
 	}
-	bad := must(quantmf.AppendSection(plain, "name", []byte("short")))(t)
+	bad := Must(quantmf.AppendSection(plain, "name", []byte("short")))(t)
 	if _, err := unmarshal(bad); cli.ExitCode(err) != cli.BadInput {
 		t.Errorf("damaged names: %v", err)
 	}
@@ -618,8 +619,8 @@ func TestLoss(t *testing.T) {
 			" -loss frobenius -k 2 -epochs 4 -o m.qmf -report r.html ratios.tsv")
 		has(t, said, "the mean half squared difference of values", "that the model has not seen")
 		lacks(t, said, "an NMF of as many")
-		m := must(table.Read(strings.NewReader(s.String()), "ratios.tsv", table.Options{Negative: true}))(t)
-		want := must(settings.Fit(context.Background(), method, m.X, 2, quantmf.WithEpochs(4),
+		m := Must(table.Read(strings.NewReader(s.String()), "ratios.tsv", table.Options{Negative: true}))(t)
+		want := Must(settings.Fit(context.Background(), method, m.X, 2, quantmf.WithEpochs(4),
 			quantmf.WithLoss(quantmf.Frobenius)))(t)
 		quiet(t, 0, "reconstruct -o fit.tsv m.qmf")
 		fitted := read(t, "fit.tsv")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestImputeDraws: each file is a draw of the package with the known values in their places, in the order of
@@ -15,7 +16,7 @@ func TestImputeDraws(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, given := bent(14, 30, false)
 	writeTable(t, "holes.csv", given)
-	m := must(quantmf.FitBQMF(t.Context(), given, 0, quantmf.WithMissingValues()))(t)
+	m := Must(quantmf.FitBQMF(t.Context(), given, 0, quantmf.WithMissingValues()))(t)
 	for _, also := range []string{"", " -interval 0.8"} {
 		_, said := quiet(t, 0, "impute holes.csv -o full.csv -draws 2 -checks 1 -features of.csv -seed 3"+
 			also)

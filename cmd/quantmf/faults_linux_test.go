@@ -21,12 +21,13 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // commandOf is this test as a quantmf of its own.
 func commandOf(t *testing.T, line string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	self := must(os.Executable())(t)
+	self := Must(os.Executable())(t)
 	c := exec.Command(self, strings.Fields(line)...)
 	c.Env = append(os.Environ(), "QUANTMF_AS_COMMAND=1")
 	var said bytes.Buffer
@@ -103,7 +104,7 @@ func TestKilled(t *testing.T) {
 		killed, finished, states := 0, 0, 0
 		for whole := false; killed < kills || !whole; { // ends with a run that was left alone
 			p, said := commandOf(t, line+" -resume")
-			ok(t, p.Start())
+			OK(t, p.Start())
 			if killed < kills {
 				time.Sleep(time.Duration(src.Int64N(int64(takes)*3/4) + int64(5*time.Millisecond)))
 				p.Process.Kill()
@@ -144,7 +145,7 @@ func TestKilled(t *testing.T) {
 // start starts a command, and returns what has its error once it has ended. It ends with the test.
 func start(t *testing.T, c *exec.Cmd) <-chan error {
 	t.Helper()
-	ok(t, c.Start())
+	OK(t, c.Start())
 	ended := make(chan error, 1)
 	over := make(chan bool)
 	go func() { ended <- c.Wait(); close(over) }()
@@ -235,7 +236,7 @@ func TestDiskFull(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	folder(t)
-	matrix := must(filepath.Abs("matrix.tsv"))(t)
+	matrix := Must(filepath.Abs("matrix.tsv"))(t)
 	dir := mounted(t, "size=16k")
 	t.Chdir(dir)
 	writeText(t, "m.qmf", "of before")

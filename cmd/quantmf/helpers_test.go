@@ -12,6 +12,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // run runs the program with a command line, whose words have no blanks, and returns its exit code; runWords
@@ -33,33 +34,16 @@ func decoded[T any](t testing.TB, text string) (v T) {
 	return v
 }
 
-// must is the value of a call that succeeds: must(f())(t).
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		ok(t, err)
-		return v
-	}
-}
-
-// ok is for a call that succeeds.
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // textOf is what a file has.
 func textOf(t *testing.T, path string) string {
 	t.Helper()
-	return string(must(os.ReadFile(path))(t))
+	return string(Must(os.ReadFile(path))(t))
 }
 
 // keptModel is the model of a file.
 func keptModel(t *testing.T, path string) *model {
 	t.Helper()
-	return must(unmarshal([]byte(textOf(t, path))))(t)
+	return Must(unmarshal([]byte(textOf(t, path))))(t)
 }
 
 // asFitted is a copy of x with the logarithm that the model was fitted to, if it was.

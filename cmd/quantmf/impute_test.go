@@ -22,6 +22,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -79,9 +80,9 @@ func heldIn(whole, given, lower, upper quantmf.Mat) (share, count float64) {
 func writeTable(t *testing.T, path string, m quantmf.Mat) {
 	t.Helper()
 	var b bytes.Buffer
-	ok(t, table.Write(&b, path, "feature", table.Numbered("f", m.Rows), table.Numbered("p", m.Cols),
+	OK(t, table.Write(&b, path, "feature", table.Numbered("f", m.Rows), table.Numbered("p", m.Cols),
 		m))
-	ok(t, os.WriteFile(path, b.Bytes(), 0o666))
+	OK(t, os.WriteFile(path, b.Bytes(), 0o666))
 }
 
 // TestImpute: what is there stays to the bit, what is missing is what the package says of
@@ -90,7 +91,7 @@ func TestImpute(t *testing.T) {
 	t.Chdir(t.TempDir())
 	whole, given := bent(40, 60, false)
 	writeTable(t, "holes.csv", given)
-	m := must(quantmf.FitBQMF(t.Context(), given, 0, quantmf.WithMissingValues()))(t)
+	m := Must(quantmf.FitBQMF(t.Context(), given, 0, quantmf.WithMissingValues()))(t)
 	lo, hi, err := m.Interval(0.8)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +153,7 @@ func TestImpute(t *testing.T) {
 func masked(t *testing.T, x quantmf.Mat, repeats int, seed uint64) (all []quantmf.Mat) {
 	t.Helper()
 	var mutex sync.Mutex
-	must(quantmf.HeldOut(t.Context(), x,
+	Must(quantmf.HeldOut(t.Context(), x,
 		func(ctx context.Context, x quantmf.Rows, _ int, options ...quantmf.FitOption) (*quantmf.BQMF,
 			error) {
 			d, n := x.Dims()
@@ -237,7 +238,7 @@ func TestImputeErrors(t *testing.T) {
 	} {
 		of, held := make([]errorsOf, x.Rows), 0.0
 		for _, given := range masked(t, x, 3, c.seed) {
-			m := must(quantmf.FitBQMF(t.Context(), given, 0,
+			m := Must(quantmf.FitBQMF(t.Context(), given, 0,
 				append(c.options, quantmf.WithMissingValues())...))(t)
 			held += predicted(t, m, x, given, c.better == 0, of)
 		}
@@ -295,7 +296,7 @@ func TestImputeSays(t *testing.T) {
 		"mean", "mean", "mean", "mean", "mean"}
 	for value, listed := range map[string]string{"mean": "features.CSV", "median": "features.txt"} {
 		f := newImputeFlags()
-		must(f.program().Parse("impute",
+		Must(f.program().Parse("impute",
 			[]string{"x", "-o", "y.tsv", "-value", value, "-features", listed,
 				"-interval", ".8"}))(t)
 		r := &imputation{imputeFlags: f,
@@ -356,9 +357,9 @@ func TestImputeSays(t *testing.T) {
 		r.all.held = n * (0.8 - 0.06 - 2*math.Sqrt(0.8*0.2/n))
 		has(t, r.summary(75), "the table is too small to check its intervals")
 		out := &cli.Outputs{}
-		ok(t, out.Open(nil, f.files()...))
-		ok(t, r.write(out))
-		ok(t, out.Commit())
+		OK(t, out.Open(nil, f.files()...))
+		OK(t, r.write(out))
+		OK(t, out.Commit())
 		if lower, upper := read(t, "y.lower.tsv"), read(t, "y.upper.tsv"); lower.X.At(1, 2) != -1 ||
 			upper.X.At(1, 2) != 1 {
 			t.Errorf("from %v to %v", lower.X.At(1, 2), upper.X.At(1, 2))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // keptModels writes models of the first samples of a table, and the others with holes: new.csv has features
@@ -56,10 +57,10 @@ func TestImputeKept(t *testing.T) {
 		x := m.asFitted(given)
 		b, is := m.Model.(*quantmf.BQMF)
 		if is {
-			b = must(b.Updated(t.Context(), x))(t)
+			b = Must(b.Updated(t.Context(), x))(t)
 			m.Model = b
 		}
-		want := must(m.Predict(t.Context(), x))(t)
+		want := Must(m.Predict(t.Context(), x))(t)
 		keep(want, x)
 		quiet(t, 0, "impute -model "+path+" new.csv -o full.csv")
 		full := read(t, "full.csv")
@@ -97,7 +98,7 @@ func TestImputeKept(t *testing.T) {
 	_, said := quiet(t, 0, "impute -model m.bqmf alone.csv -o one.csv")
 	quiet(t, 0, "impute -model m.bqmf new.csv -o full.csv")
 	one, full := read(t, "one.csv").X, read(t, "full.csv").X
-	before := must(keptModel(t, "m.bqmf").Predict(t.Context(), given))(t)
+	before := Must(keptModel(t, "m.bqmf").Predict(t.Context(), given))(t)
 	for i := range one.Rows {
 		if v := alone.At(i, 0); v != v && one.At(i, 0) != before.At(i, 0) {
 			t.Errorf("alone %g, by the model as it is %g", one.At(i, 0), before.At(i, 0))
@@ -180,7 +181,7 @@ func TestScoreBySample(t *testing.T) {
 	for _, path := range []string{"m.bqmf", "m.nmf", "m.qmf", "m.qmfq", "m.log"} {
 		m := keptModel(t, path)
 		x := m.asFitted(given)
-		scores := must(m.Scores(t.Context(), x))(t)
+		scores := Must(m.Scores(t.Context(), x))(t)
 		out, _ := quiet(t, 0, "score -by-sample "+path+" odd.csv")
 		c := csv.NewReader(strings.NewReader(out))
 		c.Comma = '\t'

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestCommandLatency: of every command that works for long, on a matrix of 6000 × 300 with 10 components, the
@@ -55,8 +56,8 @@ func TestCommandLatency(t *testing.T) {
 		begin := func() (p *exec.Cmd, said *bufio.Reader) {
 			p, _ = commandOf(t, args+" -progress plain")
 			p.Stderr = nil
-			pipe := must(p.StderrPipe())(t)
-			ok(t, p.Start())
+			pipe := Must(p.StderrPipe())(t)
+			OK(t, p.Start())
 			return p, bufio.NewReader(pipe)
 		}
 		first := time.Hour

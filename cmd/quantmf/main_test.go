@@ -19,6 +19,7 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/report"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -51,7 +52,7 @@ func folder(t *testing.T) string {
 // files lists a folder, but for the matrix.
 func files(t *testing.T, dir string) string {
 	t.Helper()
-	entries := must(os.ReadDir(dir))(t)
+	entries := Must(os.ReadDir(dir))(t)
 	var names []string
 	for _, e := range entries {
 		if e.Name() != "matrix.tsv" {
@@ -138,9 +139,9 @@ func TestExitCodes(t *testing.T) {
 
 func read(t *testing.T, path string) *table.Table {
 	t.Helper()
-	f := must(os.Open(path))(t)
+	f := Must(os.Open(path))(t)
 	defer f.Close()
-	got := must(table.Read(f, path, table.Options{Missing: true, Negative: true}))(t)
+	got := Must(table.Read(f, path, table.Options{Missing: true, Negative: true}))(t)
 	return got
 }
 
@@ -181,7 +182,7 @@ func TestFitWritesTheModel(t *testing.T) {
 		t.Fatalf("files: %s", got)
 	}
 	in := read(t, "matrix.tsv")
-	m := must(quantmf.FitQMF(t.Context(), in.X, 3, quantmf.WithLevels(5), quantmf.WithEpochs(4),
+	m := Must(quantmf.FitQMF(t.Context(), in.X, 3, quantmf.WithLevels(5), quantmf.WithEpochs(4),
 		quantmf.WithSeed(7), quantmf.WithShrinkage(0)))(t)
 	features, samples := strings.Join(in.Features, " "), strings.Join(in.Samples, " ")
 	for _, c := range []struct {
@@ -202,8 +203,8 @@ func TestFitWritesTheModel(t *testing.T) {
 		}
 	}
 	bend := m.Bend()
-	goodness := must(m.Goodness(in.X))(t)
-	telling := must(report.Telling(in.X, bend, goodness))(t)
+	goodness := Must(m.Goodness(in.X))(t)
+	telling := Must(report.Telling(in.X, bend, goodness))(t)
 	most := slices.Index(telling, slices.Max(telling))
 	bent := regexp.MustCompile(`Bent scales .*`).FindString(errOut)
 	has(t, bent, fmt.Sprintf("   %s %.2f, ", in.Features[most], bend[most]),

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestMatrices: what command and report say of matrices whose truth is known. Without QUANTMF_LONG it is four
@@ -18,7 +20,7 @@ func TestMatrices(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes hundreds of fits")
 	}
-	folder := must(filepath.Abs("../../testdata"))(t)
+	folder := Must(filepath.Abs("../../testdata"))(t)
 	truth := decoded[struct {
 		Words    map[string]string
 		Matrices []struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestFootprint: what is told of memory is at least what a fit in a process of its own has
@@ -92,9 +93,9 @@ func TestFootprint(t *testing.T) {
 		}
 		f.matrix = words[len(words)-1]
 		x, _, err := f.read(cli.Streams{Err: io.Discard})
-		ok(t, err)
-		told := must(f.footprint(x.Rows(), x.HeldBytes()))(t)
-		ok(t, x.Close())
+		OK(t, err)
+		told := Must(f.footprint(x.Rows(), x.HeldBytes()))(t)
+		OK(t, x.Close())
 		got := leastPeakOf(t, told, "fit -progress none "+args)
 		t.Logf("%5.1f MiB resident, %5.1f told: %s", got/(1<<20), told/(1<<20), args)
 		if told < got || told-programSize > 2.2*(got-idle) {

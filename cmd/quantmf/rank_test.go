@@ -18,6 +18,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestRank: table, words and object are those of a comparison of what HeldOut gives for the flags.
@@ -35,7 +36,7 @@ func TestRank(t *testing.T) {
 			}
 			trials = append(trials, quantmf.Trial{Rank: want.K(i), Options: options})
 		}
-		want.Add(must(quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials,
+		want.Add(Must(quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials,
 			quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5}))(t))
 		want.Choose()
 		line := "rank -k 1,3 -repeats 3 -share 0.2 -seed 5 -epochs 6 matrix.tsv" + m
@@ -67,7 +68,7 @@ func TestRankPlot(t *testing.T) {
 	folder(t)
 	c := &comparison{rankFlags: parsedRank(t, "-k 3,1 -m 4,6 -repeats 2 -epochs 2 x.tsv"),
 		told: cli.NewProgress("none", io.Discard)}
-	ok(t, c.fits(t.Context(), read(t, "matrix.tsv").X))
+	OK(t, c.fits(t.Context(), read(t, "matrix.tsv").X))
 	said := ""
 	for _, line := range c.chart().Lines {
 		said += line.Name + ":"
@@ -135,7 +136,7 @@ func TestRankResumes(t *testing.T) {
 		if err != nil || len(saved) < 3 {
 			t.Fatalf("%q fits kept, %v", saved, err)
 		}
-		ok(t, damage(saved[1]))
+		OK(t, damage(saved[1]))
 		says(t, 2, with+" -resume -eps 0.03", "-resume: fits was made with other flags")
 		before := copied(t, "fits")
 		got, _ := quiet(t, 0, with+" -resume")
@@ -145,7 +146,7 @@ func TestRankResumes(t *testing.T) {
 		if left := files(t, dir); left != "" {
 			t.Errorf("files: %s", left)
 		}
-		ok(t, os.CopyFS("fits", before))
+		OK(t, os.CopyFS("fits", before))
 	}
 }
 
@@ -153,7 +154,7 @@ func TestRankResumes(t *testing.T) {
 // written goes.
 func TestRankAfterKill(t *testing.T) {
 	dir := folder(t)
-	ok(t, os.Mkdir("fits", 0o777))
+	OK(t, os.Mkdir("fits", 0o777))
 	writeText(t, "fits/.quantmf-0123456789abcdef.tmp", "begun")
 	quiet(t, 0, "rank -method nmf -k 1 -repeats 2 -epochs 2 -checkpoint fits -resume matrix.tsv")
 	if left := files(t, dir); left != "" {
@@ -165,7 +166,7 @@ func TestRankAfterKill(t *testing.T) {
 func copied(t *testing.T, dir string) fs.FS {
 	t.Helper()
 	to := t.TempDir()
-	ok(t, os.CopyFS(to, os.DirFS(dir)))
+	OK(t, os.CopyFS(to, os.DirFS(dir)))
 	return os.DirFS(to)
 }
 
@@ -179,9 +180,9 @@ func TestRankTakesFits(t *testing.T) {
 	}
 	compare := func(args string) (fits int) {
 		f := parsedRank(t, "-repeats 3 -epochs 2 -checkpoint fits "+args+" x.tsv")
-		done := must(openFits(f))(t)
+		done := Must(openFits(f))(t)
 		c := &comparison{rankFlags: f, told: cli.NewProgress("none", io.Discard), done: done}
-		ok(t, c.fits(t.Context(), x))
+		OK(t, c.fits(t.Context(), x))
 		if c.Table() == "" || len(c.Got) != len(f.Ks)+1 {
 			t.Error(c.Table())
 		}
@@ -216,16 +217,16 @@ func TestRankTakesFits(t *testing.T) {
 func parsedRank(t *testing.T, args string) *rankFlags {
 	t.Helper()
 	f := newRankFlags()
-	must(f.program().Parse("rank", strings.Fields(args)))(t)
+	Must(f.program().Parse("rank", strings.Fields(args)))(t)
 	return f
 }
 
 // TestRankMemory: a comparison asks for what its largest fit takes, of the levels and of the components.
 func TestRankMemory(t *testing.T) {
-	x := must(quantmf.NewSparse[float64](900, make([]int, 801), nil, nil))(t)
-	asks := func(args string) float64 { return must(parsedRank(t, args+" x.tsv").footprint(x))(t) }
+	x := Must(quantmf.NewSparse[float64](900, make([]int, 801), nil, nil))(t)
+	asks := func(args string) float64 { return Must(parsedRank(t, args+" x.tsv").footprint(x))(t) }
 	fit := func(k, m int) float64 {
-		need := must(quantmf.MemoryFor(t.Context(), quantmf.MethodQMF, x, k, quantmf.WithLevels(m),
+		need := Must(quantmf.MemoryFor(t.Context(), quantmf.MethodQMF, x, k, quantmf.WithLevels(m),
 			quantmf.WithMissingValues(), quantmf.WithWorkers(1)))(t)
 		return float64(need.Fit)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -21,7 +22,7 @@ import (
 func scoreOf(t *testing.T, args string) float64 {
 	t.Helper()
 	out, _ := quiet(t, 0, "score "+args)
-	v := must(strconv.ParseFloat(strings.TrimSuffix(out, "\n"), 64))(t)
+	v := Must(strconv.ParseFloat(strings.TrimSuffix(out, "\n"), 64))(t)
 	return v
 }
 
@@ -44,13 +45,13 @@ func TestScore(t *testing.T) {
 	names := table.Numbered("new", y.Cols)
 	for _, path := range []string{"y.tsv", "y.npy", "y.mtx"} {
 		var b bytes.Buffer
-		ok(t, table.Write(&b, path, "feature", in.Features, names, y))
+		OK(t, table.Write(&b, path, "feature", in.Features, names, y))
 		writeText(t, path, b.String())
 	}
 	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 -missing -log1p matrix.tsv -o holes.qmf")
 	for _, model := range []string{"nmf.qmf", "qmf.qmf", "qmfq.qmf", "bqmf.qmf", "holes.qmf"} {
 		m := keptModel(t, model)
-		want := must(m.Score(t.Context(), m.asFitted(y)))(t)
+		want := Must(m.Score(t.Context(), m.asFitted(y)))(t)
 		parts := ""
 		for i, c := range []struct{ from, end string }{{"y.tsv", ".tsv"}, {"y.mtx", ".npy"},
 			{"y.tsv", ".csv.gz"}} {
@@ -126,7 +127,7 @@ func TestScoreByRows(t *testing.T) {
 	few.Cols = 50
 	writeTable(t, "few.npy", few)
 	quiet(t, 0, "fit -compare none -method nmf -k 2 -epochs 3 few.npy -o m")
-	want := must(keptModel(t, "m").Score(t.Context(), x))(t)
+	want := Must(keptModel(t, "m").Score(t.Context(), x))(t)
 	parts := ""
 	for i := range 8 {
 		quiet(t, 0, fmt.Sprintf("transform -max-memory 16MB -block %d/8 m x.npy -o V%d.npy", i,

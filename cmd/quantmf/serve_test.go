@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // frame returns a frame of a header and 64-bit numbers.
@@ -53,11 +54,11 @@ func readAnswers(t testing.TB, out []byte) (all []answered) {
 		}
 		text := make([]byte, head)
 		a := answered{body: make([]byte, body)}
-		must(io.ReadFull(r, text))(t)
+		Must(io.ReadFull(r, text))(t)
 		if err := json.Unmarshal(text, &a); err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}
-		must(io.ReadFull(r, a.body))(t)
+		Must(io.ReadFull(r, a.body))(t)
 		all = append(all, a)
 	}
 	return all
@@ -99,8 +100,8 @@ func TestServe(t *testing.T) {
 			t.Fatal(of[1].Error, of[2].Error, others, err)
 		}
 		m := quantmf.Mat{Rows: 3, Cols: 4, Stride: 4, Data: x}
-		file, _ := must(quantmf.FitNMF(t.Context(), m, 1, quantmf.WithEpochs(3)))(t).MarshalBinary()
-		discrete, _ := must(quantmf.FitBQMF(t.Context(), m, 1,
+		file, _ := Must(quantmf.FitNMF(t.Context(), m, 1, quantmf.WithEpochs(3)))(t).MarshalBinary()
+		discrete, _ := Must(quantmf.FitBQMF(t.Context(), m, 1,
 			quantmf.WithDiscrete(2)))(t).MarshalBinary()
 		if !bytes.Contains(of[1].body, file) || !bytes.Contains(of[2].body, discrete) {
 			t.Error("the file of the model is not among the arrays")
@@ -248,7 +249,7 @@ func TestServeCancel(t *testing.T) {
 	for _, f := range [][]byte{frame(`{"id":1,`+long, x...), frame(`{"id":2,`+long, x...),
 		frame(`{"id":1,`+long,
 			x...), frame(`{"cancel":1}`), frame(`{"cancel":77}`), frame(`{"cancel":2}`)} {
-		must(client.Write(f))(t)
+		Must(client.Write(f))(t)
 	}
 	client.Close()
 	if err := <-ended; err != nil {
@@ -289,7 +290,7 @@ func TestFramesRoundTrip(t *testing.T) {
 	w := bufio.NewWriter(&b)
 	m := quantmf.NewMat(2, 3)
 	copy(m.Data, []float64{1, 2, 3, 4, 5, math.Inf(1)})
-	ok(t, writeFrame(w, map[string]any{"id": 4, "result": map[string]any{"m": m, "file": []byte("abc"),
+	OK(t, writeFrame(w, map[string]any{"id": 4, "result": map[string]any{"m": m, "file": []byte("abc"),
 		"infinite": math.Inf(-1), "nan": math.NaN(), "list": []any{1.5, "é"}}}))
 	a := readAnswers(t, b.Bytes())
 	text := b.String()

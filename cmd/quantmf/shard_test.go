@@ -20,6 +20,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // wide is a matrix of 96 features that sums in six runs.
@@ -46,8 +47,8 @@ func wide() string {
 // numbersOf is a model file without what the command keeps beside the numbers of the package.
 func numbersOf(t *testing.T, path string) []byte {
 	t.Helper()
-	m := must(quantmf.UnmarshalModel([]byte(textOf(t, path))))(t)
-	return must(m.MarshalBinary())(t)
+	m := Must(quantmf.UnmarshalModel([]byte(textOf(t, path))))(t)
+	return Must(m.MarshalBinary())(t)
 }
 
 // TestShard: the model of a fit in shards is that of fit, with the names; and the command that it names makes
@@ -201,7 +202,7 @@ func TestShardKilled(t *testing.T) {
 				p, said := commandOf(t, args)
 				var out bytes.Buffer
 				p.Stdout = &out
-				ok(t, p.Start())
+				OK(t, p.Start())
 				if try < 2 {
 					time.Sleep(time.Duration(src.Int64N(int64(12 * time.Millisecond))))
 					p.Process.Kill()
@@ -243,8 +244,8 @@ func TestShardScripts(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash here")
 	}
-	docs := must(filepath.Abs("../../docs/shards"))(t)
-	self := must(os.Executable())(t)
+	docs := Must(filepath.Abs("../../docs/shards"))(t)
+	self := Must(os.Executable())(t)
 	t.Chdir(t.TempDir())
 	os.Mkdir("bin", 0o777)
 	os.Symlink(self, "bin/quantmf")
@@ -265,7 +266,7 @@ func TestShardScripts(t *testing.T) {
 	plan := "shard plan -method nmf -k 2 -missing -epochs 2 -progress none wide.tsv -o "
 	quiet(t, 0, plan+"rounds -shards 3")
 	for range 2 { // again, it finds all done
-		ok(t, script("A=", filepath.Join(docs, "rounds.sh"), "rounds", "3", "2"))
+		OK(t, script("A=", filepath.Join(docs, "rounds.sh"), "rounds", "3", "2"))
 	}
 	quiet(t, 0, "shard finish rounds -o rounds.model")
 	// An array job of as many tasks as shards and one more. The matrix has six runs, so slurm.sh has fewer

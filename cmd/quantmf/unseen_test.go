@@ -12,6 +12,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/settings"
 )
 
@@ -86,7 +87,7 @@ func TestUnseen(t *testing.T) {
 	}
 	in := read(t, "three.tsv")
 	quiet(t, 0, "fit -method qmf -k 3 -epochs 2 -start scores -shrinkage 0 -line 0.5 -o m.qmf three.tsv")
-	choice := must(quantmf.Choose(t.Context(), in.X, []quantmf.Candidate{{Method: quantmf.MethodQMF, Rank: 3,
+	choice := Must(quantmf.Choose(t.Context(), in.X, []quantmf.Candidate{{Method: quantmf.MethodQMF, Rank: 3,
 		Options: []quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartScores),
 			quantmf.WithShrinkage(0), quantmf.WithLine(0.5)}}, {Method: quantmf.MethodNMF, Rank: 3}}, nil))(t)
 	own, nmf, beside := choice.Trials[0], choice.Trials[1], account.Other{Method: "NMF"}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // table is positive, d × n, and every row goes up and down.
@@ -29,10 +30,10 @@ func table(d, n int) quantmf.Mat {
 func TestOf(t *testing.T) {
 	t.Parallel()
 	ctx, x := context.Background(), table(9, 14)
-	nmf := must(quantmf.FitNMF(ctx, x, 2, quantmf.WithEpochs(4)))(t)
-	qmf := must(quantmf.FitQMF(ctx, x, 2, quantmf.WithEpochs(3)))(t)
-	qmfq := must(quantmf.FitQMFQ(ctx, x, 2, quantmf.WithEpochs(2)))(t)
-	bqmf := must(quantmf.FitBQMF(ctx, x, 2))(t)
+	nmf := Must(quantmf.FitNMF(ctx, x, 2, quantmf.WithEpochs(4)))(t)
+	qmf := Must(quantmf.FitQMF(ctx, x, 2, quantmf.WithEpochs(3)))(t)
+	qmfq := Must(quantmf.FitQMFQ(ctx, x, 2, quantmf.WithEpochs(2)))(t)
+	bqmf := Must(quantmf.FitBQMF(ctx, x, 2))(t)
 	nmf.Best-- // the best epoch is not the last
 	bqmf.Best--
 	for _, c := range []struct {
@@ -51,7 +52,7 @@ func TestOf(t *testing.T) {
 		{"BQMF", bqmf, &bqmf.Factorisation, len(bqmf.History) - 1, 0,
 			func(i int, w float64) (float64, error) { m, err := bqmf.Map(i); return m.At(w), err }},
 	} {
-		a := must(account.Of(c.model, x, nil))(t)
+		a := Must(account.Of(c.model, x, nil))(t)
 		if a.Method != c.method || a.Epochs != c.epochs || a.Levels != c.levels ||
 			(a.Began == "") != (c.method != "QMF") {
 			t.Errorf("%s: %q of %d epochs, %d levels, begun %q", c.method, a.Method, a.Epochs, a.Levels,
@@ -65,14 +66,14 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s: %d rows of T'(X), %d bends, %d curves", c.method, a.Normalized.Rows, len(a.Bend),
 				a.Curves.Rows)
 		}
-		goodness, top := must(c.model.Goodness(x))(t), must(c.model.TopFeatures(x, account.TopShown))(t)
+		goodness, top := Must(c.model.Goodness(x))(t), Must(c.model.TopFeatures(x, account.TopShown))(t)
 		if !slices.Equal(a.Goodness, goodness) || !slices.EqualFunc(a.TopFeatures, top, slices.Equal) ||
 			len(a.TopSamples) != a.V.Rows || len(a.TopSamples[0]) != account.TopShown {
 			t.Errorf("%s: goodness %v, top features %v, top samples of %d components", c.method, a.Goodness,
 				a.TopFeatures, len(a.TopSamples))
 		}
 		clear(goodness) // which is taken as it is
-		if a := must(account.Of(c.model, x, goodness))(t); a.Goodness[0] != goodness[0] ||
+		if a := Must(account.Of(c.model, x, goodness))(t); a.Goodness[0] != goodness[0] ||
 			a.TopFeatures[0][0].Value != 0 {
 			t.Errorf("%s: goodness %v of zeros", c.method, a.Goodness)
 		}
@@ -87,7 +88,7 @@ func TestOf(t *testing.T) {
 			}
 			for s, w := range map[int]float64{0: low, account.Steps / 2: low + (high-low)/2,
 				account.Steps: high} {
-				want := must(c.at(i, w))(t)
+				want := Must(c.at(i, w))(t)
 				if got := a.Curves.At(i, s); !(math.Abs(got-want) <= 1e-9*(1+math.Abs(want))) {
 					t.Errorf("%s: feature %d, step %d: %v, the map has %v at %v", c.method, i, s, got, want,
 						w)
@@ -100,7 +101,7 @@ func TestOf(t *testing.T) {
 // TestOfAnotherMatrix: the error of a matrix of another shape is the one of Goodness.
 func TestOfAnotherMatrix(t *testing.T) {
 	t.Parallel()
-	m := must(quantmf.FitNMF(context.Background(), table(9, 14), 2, quantmf.WithEpochs(1)))(t)
+	m := Must(quantmf.FitNMF(context.Background(), table(9, 14), 2, quantmf.WithEpochs(1)))(t)
 	var shape *quantmf.ShapeError
 	if _, err := account.Of(m, table(8, 14), nil); !errors.As(err, &shape) {
 		t.Errorf("%v", err)
@@ -195,9 +196,9 @@ func TestPredicted(t *testing.T) {
 				holes.Data[k] = math.NaN()
 			}
 		}
-		m := must(quantmf.FitBQMF(t.Context(), holes, 0, quantmf.WithLoss(quantmf.Frobenius),
+		m := Must(quantmf.FitBQMF(t.Context(), holes, 0, quantmf.WithLoss(quantmf.Frobenius),
 			quantmf.WithMissingValues()))(t)
-		a := must(account.Of(m, holes, nil))(t)
+		a := Must(account.Of(m, holes, nil))(t)
 		left, spread := 0.0, 0.0
 		for i := range d {
 			mean, seen := 0.0, 0.0
@@ -219,25 +220,8 @@ func TestPredicted(t *testing.T) {
 			t.Errorf("structure %v: predicted %.3f of hidden values, told %.3f", structure, hidden, told)
 		}
 	}
-	nmf := must(quantmf.FitNMF(t.Context(), table(9, 14), 2, quantmf.WithEpochs(2)))(t)
+	nmf := Must(quantmf.FitNMF(t.Context(), table(9, 14), 2, quantmf.WithEpochs(2)))(t)
 	if a, err := account.Of(nmf, table(9, 14), nil); err != nil || a.Predicted == a.Predicted {
 		t.Errorf("of an NMF: %v, %v", a.Predicted, err)
-	}
-}
-
-// must is the value of a call that succeeds: must(f())(t).
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		ok(t, err)
-		return v
-	}
-}
-
-// ok is for a call that succeeds.
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -9,14 +9,15 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
 // file is the file of a model of 3 features and 2 samples.
 func file(t *testing.T) []byte {
-	x := must(quantmf.MatOf([]float64{1, 2}, []float64{3, 1}, []float64{2, 2}))(t)
-	m := must(quantmf.FitNMF(context.Background(), x, 1, quantmf.WithEpochs(1)))(t)
-	b := must(m.MarshalBinary())(t)
+	x := Must(quantmf.MatOf([]float64{1, 2}, []float64{3, 1}, []float64{2, 2}))(t)
+	m := Must(quantmf.FitNMF(context.Background(), x, 1, quantmf.WithEpochs(1)))(t)
+	b := Must(m.MarshalBinary())(t)
 	return b
 }
 
@@ -43,7 +44,7 @@ func TestRead(t *testing.T) {
 		{account.Names{}, broken, account.Made{Matrix: "a b c"}, true},
 		{account.Names{}, account.Made{}, account.Made{}, false},
 	} {
-		b := must(account.Append(plain, c.names, c.made))(t)
+		b := Must(account.Append(plain, c.names, c.made))(t)
 		names, made, known, err := account.Read(b, 3, 2)
 		if err != nil || known != c.known || !reflect.DeepEqual(names, c.names) {
 			t.Errorf("%q: %q, known %v, %v", c.names, names, known, err)
@@ -71,14 +72,14 @@ func TestDamagedNames(t *testing.T) {
 		section.Words("", 2).Payload, section.Texts("", "x", "y").Payload)
 	read := func(b []byte, d, n int) error {
 		t.Helper()
-		with := must(quantmf.AppendSection(plain, "name", b))(t)
+		with := Must(quantmf.AppendSection(plain, "name", b))(t)
 		names, _, _, err := account.Read(with, d, n)
 		if err != nil && (names.Features != nil || names.Samples != nil) {
 			t.Errorf("names %v beside an error", names)
 		}
 		return err
 	}
-	ok(t, read(good, 3, 2))
+	OK(t, read(good, 3, 2))
 	features := len(section.Words("", 3).Payload) + len(section.Texts("", "a", "bc", "").Payload)
 	for cut := 1; cut < len(good); cut++ {
 		if err := read(good[:cut], 3, 2); (err == nil) != (cut == features) {

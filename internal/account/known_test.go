@@ -13,6 +13,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestAgreesWithR: effects and p-values are those of R, to a relative 1e-9.
@@ -29,7 +30,7 @@ func TestAgreesWithR(t *testing.T) {
 		}
 		P, Q []float64
 	}
-	ok(t, json.Unmarshal(must(os.ReadFile("testdata/known.json"))(t), &r))
+	OK(t, json.Unmarshal(Must(os.ReadFile("testdata/known.json"))(t), &r))
 	near := func(what string, got []float64, want []float64) {
 		t.Helper()
 		for i, w := range want {
@@ -61,9 +62,9 @@ func TestAgreesWithR(t *testing.T) {
 		for j, v := range c.X {
 			one, two = append(one, []float64{v}), append(two, []float64{v, c.Y[j]})
 		}
-		m := must(account.FitCox(c.Time, c.Event, one))(t)
+		m := Must(account.FitCox(c.Time, c.Event, one))(t)
 		near("Cox", []float64{m.Coef[0], m.StdErr[0], m.P[0], m.LR}, c.Cox)
-		m = must(account.FitCox(c.Time, c.Event, two))(t)
+		m = Must(account.FitCox(c.Time, c.Event, two))(t)
 		near("Cox of two", append(append(slices.Clone(m.Coef), m.P...), m.LR), c.Both)
 	}
 	near("Benjamini-Hochberg", account.BenjaminiHochberg(r.P), r.Q)

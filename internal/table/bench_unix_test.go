@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -57,7 +58,7 @@ func BenchmarkReadText(b *testing.B) {
 		}
 		b.Run(c.name, func(b *testing.B) {
 			timed(b, text.Len(), func() {
-				must(table.Read(bytes.NewReader(text.Bytes()), "in", table.Options{}))(b)
+				Must(table.Read(bytes.NewReader(text.Bytes()), "in", table.Options{}))(b)
 			})
 		})
 	}

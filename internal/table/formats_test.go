@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -205,7 +206,7 @@ func TestFormatFaults(t *testing.T) {
 }
 
 func file(t *testing.T, name string) string {
-	b := must(os.ReadFile(filepath.Join("testdata", name)))(t)
+	b := Must(os.ReadFile(filepath.Join("testdata", name)))(t)
 	return string(b)
 }
 
@@ -287,12 +288,12 @@ func TestWriteFormats(t *testing.T) {
 	for _, name := range []string{"x.gct.gz", "x.NPY", "x.npz", "x.mtx.gz", "x.npz.gz"} {
 		var b, again bytes.Buffer
 		for _, to := range []io.Writer{&b, &again} {
-			ok(t, table.Write(to, name, "feature", rows, columns, m))
+			OK(t, table.Write(to, name, "feature", rows, columns, m))
 		}
 		if !bytes.Equal(b.Bytes(), again.Bytes()) {
 			t.Errorf("%s: written twice, it differs", name)
 		}
-		got := must(table.Read(&b, name, anything))(t)
+		got := Must(table.Read(&b, name, anything))(t)
 		want := "[g 1 gü] [a b c]"
 		if strings.Contains(strings.ToLower(name), ".npy") || strings.Contains(name, ".mtx") {
 			want = "[f1 f2] [s1 s2 s3]"

@@ -21,6 +21,7 @@ import (
 	"testing/fstest"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -132,7 +133,7 @@ func seeds(f *testing.F, add func(b []byte), patterns ...string) {
 			f.Fatalf("no %s", p)
 		}
 		for _, n := range names {
-			b := must(os.ReadFile(n))(f)
+			b := Must(os.ReadFile(n))(f)
 			add(b)
 		}
 	}
@@ -153,7 +154,7 @@ func FuzzRead(f *testing.F) {
 	m.Data[1] = math.NaN()
 	for _, file := range []string{"x.npy", "x.npz", "x.npy.gz"} {
 		var b bytes.Buffer
-		ok(f, table.Write(&b, file, "", []string{"g1", "g\u00fc"}, []string{"a", "\t"}, m))
+		OK(f, table.Write(&b, file, "", []string{"g1", "g\u00fc"}, []string{"a", "\t"}, m))
 		f.Add(b.Bytes())
 	}
 	seeds(f, func(b []byte) { f.Add(b) }, "*.npy", "*.npz", "*.mtx", "*.bz2")
@@ -289,7 +290,7 @@ func TestDecimal(t *testing.T) {
 		if state>>10&3 == 0 {
 			text += "e" + strconv.Itoa(int(state>>12%30)-15)
 		}
-		want := must(strconv.ParseFloat(text, 64))(t)
+		want := Must(strconv.ParseFloat(text, 64))(t)
 		all++
 		if v, n, ok := table.Decimal([]byte(text), '\t', '.'); ok {
 			quick++

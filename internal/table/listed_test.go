@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -142,7 +143,7 @@ func TestListedTable(t *testing.T) {
 	}
 	clear(x.Row(5))
 	var text bytes.Buffer
-	ok(t, table.Write(&text, "x.mtx", "", nil, nil, x))
+	OK(t, table.Write(&text, "x.mtx", "", nil, nil, x))
 	read := func(rows bool) *table.Table {
 		table, err := read(text.String(), table.Options{Rows: rows})
 		if err != nil || rows != (table.Held != nil) {
@@ -184,7 +185,7 @@ func TestListedMemory(t *testing.T) {
 		text.String())
 	names := 40 * (d + n)
 	o := table.Options{Rows: true, Memory: int64(names) + int64(1.3*float64(8*entries+8*(d+1)))}
-	got := must(read(file, o))(t)
+	got := Must(read(file, o))(t)
 	if s := got.Held.(*quantmf.Sparse); s.Listed() != entries {
 		t.Errorf("%d entries, want %d", s.Listed(), entries)
 	}
@@ -312,7 +313,7 @@ func TestListedArchiveMemory(t *testing.T) {
 	entries := (len(x.Data) + 6) / 7
 	file := sparseZip(x, "csr", false)
 	o := table.Options{Rows: true, Memory: int64(40*(x.Rows+x.Cols)) + 1<<18 + int64(1.3*float64(8*entries))}
-	got := must(read(file, o))(t)
+	got := Must(read(file, o))(t)
 	if s := got.Held.(*quantmf.Sparse); s.Listed() != entries {
 		t.Errorf("%d entries, want %d", s.Listed(), entries)
 	}

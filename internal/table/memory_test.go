@@ -25,6 +25,7 @@ import (
 	"testing/fstest"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -215,7 +216,7 @@ func TestMain(m *testing.M) {
 // readBy returns what such a process prints.
 func readBy(t *testing.T, environ ...string) (peak int, said string) {
 	t.Helper()
-	self := must(os.Executable())(t)
+	self := Must(os.Executable())(t)
 	c := exec.Command(self)
 	c.Env = append(os.Environ(), environ...)
 	out, err := c.CombinedOutput()
@@ -281,8 +282,8 @@ func TestPeak(t *testing.T) {
 	idle, _ := readBy(t, "GOGC=1", peakReads+"=")
 	for _, name := range []string{"x.csv.gz", "x.gct", "x.npz", "x.tsv", "x.npy", "x.npy.gz"} {
 		path := filepath.Join(dir, name)
-		out := must(os.Create(path))(t)
-		ok(t, table.Write(out, name, "feature", rows, columns, m))
+		out := Must(os.Create(path))(t)
+		OK(t, table.Write(out, name, "feature", rows, columns, m))
 		out.Close()
 		archive := 0 // kept whole where it comes through a pipe: what is in it stands at its end
 		if info, err := os.Stat(path); err == nil && name == "x.npz" {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -195,7 +196,7 @@ func TestDoubts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := must(read(c.in, c.o))(t)
+			got := Must(read(c.in, c.o))(t)
 			if is := strings.Join(got.Features, "|") + "; " + numbers(got); is != c.want {
 				t.Errorf("got %s, want %s", is, c.want)
 			}
@@ -247,7 +248,7 @@ func TestFaultsOfNames(t *testing.T) {
 
 // TestTransposedPlaces: a fault in a table that was transposed is where the file has it.
 func TestTransposedPlaces(t *testing.T) {
-	got := must(read("x,note,a,b\ns1,yes,1,2\n\ns2,no,3,4\n", table.Options{Transpose: true}))(t)
+	got := Must(read("x,note,a,b\ns1,yes,1,2\n\ns2,no,3,4\n", table.Options{Transpose: true}))(t)
 	if e := got.Error(1, 1, "odd").Error(); e != `in:4:4: feature "b", sample "s2": odd` {
 		t.Error(e)
 	}
@@ -356,7 +357,7 @@ func TestTurned(t *testing.T) {
 		return text.String()
 	}
 	long := func(d int) string {
-		x := must(read(wide(d), table.Options{Missing: true}))(t).X
+		x := Must(read(wide(d), table.Options{Missing: true}))(t).X
 		text := strings.Builder{}
 		for j := range x.Cols {
 			fmt.Fprintf(&text, "s%d", j)
@@ -384,7 +385,7 @@ func TestTurned(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := table.Options{Missing: true, Transpose: c.transpose, Header: table.HeaderNo}
-			got := must(read(c.in, o))(t)
+			got := Must(read(c.in, o))(t)
 			d := strings.Join(got.Warnings, "|")
 			if (c.want == "") != (d == "") || !strings.Contains(d, c.want) {
 				t.Errorf("said %q", d)

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -38,7 +39,7 @@ func npyFile(t *testing.T, descr string, x quantmf.Mat) string {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "x.npy")
-	ok(t, os.WriteFile(path, b.Bytes(), 0o666))
+	OK(t, os.WriteFile(path, b.Bytes(), 0o666))
 	return path
 }
 
@@ -51,7 +52,7 @@ type unmappable struct {
 // readInFile reads a file as a table that stays in it: all its numbers would be too many.
 func readInFile(t *testing.T, path string, mapped bool, o table.Options) (*table.Table, error) {
 	t.Helper()
-	f := must(os.Open(path))(t)
+	f := Must(os.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
 	o.Rows, o.Memory = true, 1<<19
 	if mapped {
@@ -136,9 +137,9 @@ func TestNPYRowsFaults(t *testing.T) {
 		}
 		path := npyFile(t, "<f8", y)
 		if c.file != nil {
-			ok(t, c.file(path))
+			OK(t, c.file(path))
 		}
-		b := must(os.ReadFile(path))(t)
+		b := Must(os.ReadFile(path))(t)
 		_, want := table.Read(bytes.NewReader(b), "x.npy", table.Options{})
 		for _, mapped := range []bool{true, false} {
 			got, err := readInFile(t, path, mapped, table.Options{})
@@ -150,7 +151,7 @@ func TestNPYRowsFaults(t *testing.T) {
 	// A file that becomes shorter is an error of reading, not a fault of the program.
 	for _, mapped := range []bool{true, false} {
 		path := npyFile(t, "<f8", x)
-		got := must(readInFile(t, path, mapped, table.Options{}))(t)
+		got := Must(readInFile(t, path, mapped, table.Options{}))(t)
 		if err := os.Truncate(path, 8192); err != nil {
 			t.Skip(err)
 		}
@@ -191,11 +192,11 @@ func TestHeldWithoutEmpty(t *testing.T) {
 	}
 	mtx := fmt.Sprintf("%%%%MatrixMarket matrix coordinate real general\n10 40 %d\n%s", count, &listed)
 	o := table.Options{Missing: true, Full: true}
-	want := must(read(mtx, o))(t)
+	want := Must(read(mtx, o))(t)
 	o.Rows = true
-	sparse := must(read(mtx, o))(t)
+	sparse := Must(read(mtx, o))(t)
 	o.InFile = true
-	inFile := must(readInFile(t, npyFile(t, "<f8", x), false, o))(t)
+	inFile := Must(readInFile(t, npyFile(t, "<f8", x), false, o))(t)
 	for _, got := range []*table.Table{want, sparse, inFile} {
 		if d, n := got.Dims(); d != 9 || n != 39 || len(got.Warnings) != 2 || len(got.Samples) != n {
 			t.Fatalf("%d × %d, %d samples: %q", d, n, len(got.Samples), got.Warnings)

@@ -15,21 +15,22 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
 // packedAnew is an archive of the files of another, by a method.
 func packedAnew(t testing.TB, in string, method uint16) []byte {
 	t.Helper()
-	from := must(zip.NewReader(strings.NewReader(in), int64(len(in))))(t)
+	from := Must(zip.NewReader(strings.NewReader(in), int64(len(in))))(t)
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for _, f := range from.File {
-		r := must(f.Open())(t)
-		w := must(z.CreateHeader(&zip.FileHeader{Name: f.Name, Method: method}))(t)
-		must(io.Copy(w, r))(t)
+		r := Must(f.Open())(t)
+		w := Must(z.CreateHeader(&zip.FileHeader{Name: f.Name, Method: method}))(t)
+		Must(io.Copy(w, r))(t)
 	}
-	ok(t, z.Close())
+	OK(t, z.Close())
 	return b.Bytes()
 }
 
@@ -48,7 +49,7 @@ func TestSeveralArrays(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		ok(t, z.Close())
+		OK(t, z.Close())
 		return &b
 	}
 	for _, c := range []struct {
@@ -87,7 +88,7 @@ func TestDamagedArchive(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	var named bytes.Buffer
-	ok(t, table.Write(&named, "x.npz", "", []string{"g1", "g2"}, []string{"a", "b"},
+	OK(t, table.Write(&named, "x.npz", "", []string{"g1", "g2"}, []string{"a", "b"},
 		quantmf.NewMat(2, 2)))
 	archives := map[string]string{"as written": named.String()}
 	sparse, _ := filepath.Glob("testdata/sparse-*.npz")

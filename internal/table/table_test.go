@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -254,7 +255,7 @@ func TestReadFromWithin(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	in := must(read("x,a,b\ng1,1,2\n\ng2,3,4\ng3,5,6\n", table.Options{}))(t)
+	in := Must(read("x,a,b\ng1,1,2\n\ng2,3,4\ng3,5,6\n", table.Options{}))(t)
 	got := in.SelectOr([]int{2, 1}, nil)
 	if n, f := numbers(got), strings.Join(got.Features, "|"); n != "5 6/3 4" || f != "g3|g2" {
 		t.Errorf("got %s, %s", f, n)
@@ -293,7 +294,7 @@ func TestWrite(t *testing.T) {
 		}
 		var z bytes.Buffer
 		table.Write(&z, c.file+".gz", "feature", []string{`"g"`, `5" x`}, []string{"a,b", "c\td"}, m)
-		r := must(gzip.NewReader(&z))(t)
+		r := Must(gzip.NewReader(&z))(t)
 		if plain, _ := io.ReadAll(r); string(plain) != c.want {
 			t.Errorf("%s.gz: got %q", c.file, plain)
 		}
@@ -307,25 +308,8 @@ func TestManyUnnamed(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	const n = 1 << 17
-	x := must(read(strings.Repeat("1,", n-1)+"1\n", table.Options{}))(t)
+	x := Must(read(strings.Repeat("1,", n-1)+"1\n", table.Options{}))(t)
 	if len(x.Samples) != n || x.Samples[0] != "s1" || x.Samples[n-1] != "s131072" {
 		t.Errorf("%d samples, from %s to %s", len(x.Samples), x.Samples[0], x.Samples[len(x.Samples)-1])
-	}
-}
-
-// must is the value of a call that succeeds: must(f())(t).
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		ok(t, err)
-		return v
-	}
-}
-
-// ok is for a call that succeeds.
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -4,7 +4,6 @@ package kit
 import (
 	"math"
 	"math/rand/v2"
-	"testing"
 
 	"github.com/quantmf/quantmf"
 )
@@ -25,21 +24,4 @@ func LowRank(d, n int) quantmf.Mat {
 		}
 	}
 	return x
-}
-
-// Must is the value of a call that succeeds: Must(f())(t).
-func Must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		OK(t, err)
-		return v
-	}
-}
-
-// OK is for a call that succeeds.
-func OK(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
