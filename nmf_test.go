@@ -581,8 +581,18 @@ func TestEndOfHidden(t *testing.T) {
 	if n := len(long.History) - 1; n != mostShare*20 {
 		t.Errorf("%d epochs of a product without noise", n)
 	}
+	looks := 1 // the last of the epochs is done when the choice is
+	fit(holes, WithProgress(func(p Progress) error {
+		if p.Phase == PhaseChoice && p.Done > 0 && p.Done < 1 {
+			looks++
+		}
+		return nil
+	}))
+	if looks != best+6 {
+		t.Errorf("the choice made %d epochs, and hidden cells were predicted best after %d", looks, best)
+	}
 	m, err := FitNMF(t.Context(), holes, k, WithMissingValues(), WithProgress(func(p Progress) error {
-		if p.Phase == PhaseChoice && p.Done > 0.5 {
+		if p.Phase == PhaseChoice && p.Done > 0 {
 			return io.EOF
 		}
 		return nil
