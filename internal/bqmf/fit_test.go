@@ -239,6 +239,16 @@ func (e *equations) solve() (mean []float64, spread [][]float64) {
 	return times(spread, e.right), spread
 }
 
+// reweighed returns what the mean of a row or of a column comes to where a cell y of it weighs so much more; of
+// is the other vector of the cell.
+func reweighed(more, y float64, mean, of []float64, spread, ofSpread [][]float64) []float64 {
+	precision, _ := Inverse(spread)
+	e := equations{times(precision, mean), precision}
+	e.add(more, y, of, ofSpread)
+	mean, _ = e.solve()
+	return mean
+}
+
 func (s *slow) stepV() {
 	for j := range s.n {
 		e := prior(ones(s.alpha))
@@ -670,6 +680,14 @@ func TestCellsAreTheSlowForm(t *testing.T) {
 				Close(t, c.cells.own[j], own, 1e-9, "own")
 				Close(t, c.cells.variance[j], all, 1e-9, "variance")
 				Close(t, c.cells.both[j], both, 1e-9, "both")
+				y, more := q.y[i*q.n+j], 0.0
+				slope := Derivative(&more, 1e-3, func() float64 {
+					return dot(reweighed(more, y, s.u[i], s.v[j], s.s[i], s.c[j]),
+						reweighed(more, y, s.v[j], s.u[i], s.c[j], s.s[i]))
+				})
+				const a = 1e-5
+				Close(t, (c.cells.mean[j]-c.without(0, j, y, a))/a, slope, 1e-3, "movement")
+				Close(t, (c.cells.mean[j]-c.withoutInTurn(0, j, y, a))/a, slope, 1e-3, "movement in turn")
 				deviation := make([]float64, q.n)
 				p.deviations(deviation, c.cells.variance, 2*i)
 				Close(t, deviation[j], math.Sqrt(all+1/(s.tau[i]*s.rho[j])), 1e-9, "deviation")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // compared is a comparison of losses by trial and mask, made by hand. Where relative is nil it is the losses.
@@ -199,6 +200,21 @@ func TestTossUp(t *testing.T) {
 			t.Errorf("%+v: %d masks", c, got)
 		}
 	}
+}
+
+// TestOtherSets: made-up losses deviate by more than those of the masks, and the share of sets differs from one
+// to another beyond chance.
+func TestOtherSets(t *testing.T) {
+	m := newMadeUp([][]float64{{0, 2}})
+	m.fill([]int{0, 1}, []int{1, 1}) // a mean of 1, off by √2, and deviations of √2
+	NearAll(t, m.made[0], []float64{1, 1 + 2*math.Sqrt2}, 1e-12, "losses")
+	counts := make([]int, otherMeans)
+	for i := range counts {
+		counts[i] = 2 + i%2*4
+	}
+	s := shareOf(counts)
+	Near(t, s.Mean, 0.5, 1e-12, "share")
+	Near(t, s.StdErr, math.Sqrt(0.25*0.25-0.75*0.25/7), 1e-12, "standard error")
 }
 
 // TestSure: over many tables, what is said of other sets of masks comes true in them.

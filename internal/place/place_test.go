@@ -347,7 +347,8 @@ func TestNothing(t *testing.T) {
 
 // TestNear: the divergences from the fitted values of the training columns, by which the nearest are found,
 // are those cell by cell, but for one constant a column: with and without missing cells, and under Frobenius
-// below 0. The starts are the mean, the column's own, and the nearest.
+// below 0. The starts are the mean, the column's own, and the seven nearest: of fewer some columns of steep
+// maps end at a higher loss.
 func TestNear(t *testing.T) {
 	for _, c := range []struct {
 		loss  divergence.Loss
@@ -385,7 +386,7 @@ func TestNear(t *testing.T) {
 				Near(t, p.distance[j]-p.distance[0], v-want[0], 1e-12*size,
 					"%+v: how much further than the first column %d is", c, j)
 			}
-			if _, more := p.begin(round, column); !more || len(p.starts) != 2+nearStarts {
+			if _, more := p.begin(round, column); !more || len(p.starts) != 9 {
 				t.Fatalf("%d starts", len(p.starts))
 			}
 			order := make([]int, n)
