@@ -12,7 +12,7 @@ import (
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
-// problem is d × n, with factors and a share of the cells hidden.
+// problem is d × n, with factors and a share of the cells hidden; where that is below 0 the others are weighed.
 func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty float64) *Problem {
 	r := random.Split(9, 1)
 	np := kernel.Pad(n)
@@ -26,12 +26,24 @@ func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty fl
 		if i%5 == 0 && loss > 0 {
 			p.X[i] = 0
 		}
-		if r.Float64() < hidden {
+		if r.Float64() < math.Abs(hidden) {
 			p.X[i], p.Partial = math.NaN(), true
 			continue
 		}
 		p.Rows[i/n]++
 		p.Visible++
+	}
+	if hidden < 0 {
+		weights := make([]float64, d*n)
+		for i, x := range p.X {
+			if x == x {
+				weights[i] = 0.5 + r.Float64()
+			}
+		}
+		for i, total := 0, TotalOf(weights); i < d*n; i++ {
+			weights[i] *= float64(p.Visible) / total
+		}
+		p.Weigh = func(w []float64, _ []bool, i int) { copy(w, weights[i*n:(i+1)*n]) }
 	}
 	p.Read = func(x []float64, observed []bool, i int) []bool {
 		copy(x, p.X[i*p.Stride:i*p.Stride+p.N])
@@ -56,10 +68,13 @@ func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty fl
 	return p
 }
 
-// objective is the sum of the divergences, without the penalty, by the definition.
+// objective is the weighted sum of the divergences, without the penalty, by the definition.
 func (p *Problem) objective() float64 {
-	sum := 0.0
+	sum, weights := 0.0, slices.Repeat([]float64{1}, p.N)
 	for i := range p.D {
+		if p.Weigh != nil {
+			p.Weigh(weights, nil, i)
+		}
 		for j, x := range p.X[i*p.Stride : i*p.Stride+p.N] {
 			if x != x {
 				continue
@@ -70,11 +85,11 @@ func (p *Problem) objective() float64 {
 			}
 			switch {
 			case p.Loss == divergence.Frobenius:
-				sum += (x - w) * (x - w) / 2
+				sum += weights[j] * (x - w) * (x - w) / 2
 			case x == 0:
-				sum += w
+				sum += weights[j] * w
 			default:
-				sum += x*math.Log(x/w) - x + w
+				sum += weights[j] * (x*math.Log(x/w) - x + w)
 			}
 		}
 	}
@@ -85,7 +100,7 @@ func (p *Problem) objective() float64 {
 func TestNewtonGradient(t *testing.T) {
 	const d, n, k = 23, 19, 3
 	for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius} {
-		for _, hidden := range []float64{0, 0.2} {
+		for _, hidden := range []float64{0, 0.2, -0.2} {
 			p := problem(t, d, n, k, loss, hidden, 0.3)
 			f := NewNewton(*p)
 			f.take()
@@ -154,7 +169,7 @@ func TestDescent(t *testing.T) {
 	const epochs = 9
 	for name, method := range ways {
 		for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius} {
-			for _, hidden := range []float64{0, 0.2} {
+			for _, hidden := range []float64{0, 0.2, -0.2} {
 				for _, penalty := range []float64{0, 0.1} {
 					p := problem(t, 37, 41, 3, loss, hidden, penalty)
 					m := method(p)

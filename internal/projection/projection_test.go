@@ -19,12 +19,12 @@ type problem struct {
 	d, n, np, k int
 	y, wbar     []float64
 	start       Factors
-	hidden      []bool // d × n
-	partial     bool   // some may be hidden
+	omega       []float64 // d × n
+	partial     bool      // Ω is looked at
 }
 
 func newProblem(d, n, k int) *problem {
-	p := &problem{d: d, n: n, np: kernel.Pad(n), k: k, hidden: make([]bool, d*n)}
+	p := &problem{d: d, n: n, np: kernel.Pad(n), k: k, omega: slices.Repeat([]float64{1}, d*n)}
 	p.start = Factors{make([]float64, d*k), make([]float64, k*p.np)}
 	r := random.Split(uint64(d), 100*n+k)
 	p.y, p.wbar = make([]float64, d*p.np), make([]float64, d*p.np)
@@ -45,16 +45,16 @@ func newProblem(d, n, k int) *problem {
 	return p
 }
 
-// hide hides about a share of the cells, none where share is 0.
+// hide hides about a share of the cells and weighs the others; where share is 0 it does neither.
 func (p *problem) hide(share float64) {
 	p.partial = share > 0
 	r := random.Split(uint64(p.n), p.d)
-	for i := range p.d {
-		for j := range p.n {
-			p.hidden[i*p.n+j] = r.Float64() < share
-			if p.hidden[i*p.n+j] {
-				p.y[i*p.np+j] = 0
-			}
+	for at := range p.omega {
+		switch p.omega[at] = 1; {
+		case r.Float64() < share:
+			p.omega[at], p.y[at/p.n*p.np+at%p.n] = 0, 0
+		case p.partial:
+			p.omega[at] = 0.5 + r.Float64()
 		}
 	}
 }
@@ -65,14 +65,7 @@ func (p *problem) seen() Seen {
 	if !p.partial {
 		return nil
 	}
-	return func(omega []float64, i int) {
-		for j := range omega {
-			omega[j] = 1
-			if p.hidden[i*p.n+j] {
-				omega[j] = 0
-			}
-		}
-	}
+	return func(omega []float64, i int) { copy(omega, p.omega[i*p.n:]) }
 }
 
 // row fills w with row i of UV.
@@ -150,7 +143,7 @@ func TestGradients(t *testing.T) {
 				want := make([]float64, len(got))
 				for i := range p.d {
 					for j := range p.n {
-						if p.hidden[i*p.n+j] {
+						if p.omega[i*p.n+j] == 0 {
 							continue
 						}
 						want[i*p.np+j] = Derivative(&p.y[i*p.np+j], 2e-5, func() float64 {

@@ -17,17 +17,17 @@ func (p *problem) updated(of method) (u, v []float64) {
 		}
 		return w
 	}
-	// ratio is the sum of the numerator over that of the denominator in visible cells of the update of one of
+	// ratio is the weighted sum of the numerator over that of the denominator in the cells of the update of one of
 	// the factors, by is the other one there.
 	ratio := func(count int, cell func(l int) (i, j int, by float64)) float64 {
 		num, den := 0.0, 0.0
 		for l := range count {
 			i, j, by := cell(l)
-			switch w, y := product(i, j), p.y[i*p.np+j]; {
-			case p.hidden[i*p.n+j]:
-			case of.kind == Frobenius:
+			w, y := product(i, j), p.y[i*p.np+j]
+			by *= p.omega[i*p.n+j]
+			if of.kind == Frobenius {
 				num, den = num+y*by, den+w*by
-			default:
+			} else {
 				num, den = num+y/w*by, den+by
 			}
 		}
@@ -102,7 +102,7 @@ func TestHiddenNone(t *testing.T) {
 		got := p.gradient(t, p.projector(kind, one))
 		for i := range p.d {
 			for j := range p.n {
-				if p.hidden[i*p.n+j] && got[i*p.np+j] != 0 {
+				if p.omega[i*p.n+j] == 0 && got[i*p.np+j] != 0 {
 					t.Errorf("%v: a hidden cell has gradient %v", kind, got[i*p.np+j])
 				}
 			}
