@@ -96,6 +96,59 @@ func (p *Problem) objective() float64 {
 	return sum
 }
 
+// textbook returns a check that the factors are those after one multiplicative update of V and then of U.
+func (p *Problem) textbook(t *testing.T) (check func()) {
+	u, v, weights := slices.Clone(p.U), slices.Clone(p.V), slices.Repeat([]float64{1}, p.N)
+	move := func(to []float64, at func(c, i, j int) (int, float64)) {
+		num, den := make([]float64, len(to)), make([]float64, len(to))
+		for i := range p.D {
+			if p.Weigh != nil {
+				p.Weigh(weights, nil, i)
+			}
+			for j, x := range p.X[i*p.N : (i+1)*p.N] {
+				w := 0.0
+				for c := range p.K {
+					w += u[i*p.K+c] * v[c*p.NP+j]
+				}
+				for c := range p.K {
+					to, by := at(c, i, j)
+					switch by *= weights[j]; {
+					case x != x:
+					case p.Loss == divergence.KL:
+						num[to], den[to] = num[to]+by*x/w, den[to]+by
+					default:
+						num[to], den[to] = num[to]+by*x, den[to]+by*w
+					}
+				}
+			}
+		}
+		for at, n := range num {
+			to[at] *= n / max(den[at], 1e-300)
+		}
+	}
+	move(v, func(c, i, j int) (int, float64) { return c*p.NP + j, u[i*p.K+c] })
+	move(u, func(c, i, j int) (int, float64) { return i*p.K + c, v[c*p.NP+j] })
+	return func() {
+		t.Helper()
+		NearAll(t, p.U, u, 1e-12*LargestOf(u), "U")
+		NearAll(t, p.V, v, 1e-12*LargestOf(v), "V")
+	}
+}
+
+// TestUpdates: an epoch of updates is that of the textbook.
+func TestUpdates(t *testing.T) {
+	for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius} {
+		for _, hidden := range []float64{0, 0.2, -0.2} {
+			p := problem(t, 37, 41, 3, loss, hidden, 0)
+			f := NewUpdates(*p)
+			Must(f.Begin())(t)
+			check := p.textbook(t)
+			Must(f.Epoch(0))(t)
+			check()
+		}
+	}
+}
+
 // TestNewtonGradient: gradient and curvature of the loss in V by differences.
 func TestNewtonGradient(t *testing.T) {
 	const d, n, k = 23, 19, 3

@@ -169,42 +169,9 @@ func TestThinGroups(t *testing.T) {
 	if want := []bool{true, true, false, false, false}; !slices.Equal(f.thin.groups, want) {
 		t.Fatalf("thin are %v, want %v", f.thin.groups, want)
 	}
-	u, v := slices.Clone(p.U), slices.Clone(p.V)
-	product := func(i, j int) (w float64) {
-		for c := range k {
-			w += u[i*k+c] * v[c*p.NP+j]
-		}
-		return w
-	}
-	next := slices.Clone(v)
-	for j := range n {
-		for c := range k {
-			num, den := 0.0, 0.0
-			for i := range d {
-				num += u[i*k+c] * p.X[i*n+j] / product(i, j)
-				den += u[i*k+c]
-			}
-			next[c*p.NP+j] *= num / den
-		}
-	}
-	copy(v, next)
-	nextU := slices.Clone(u)
-	for i := range d {
-		for c := range k {
-			num, den := 0.0, 0.0
-			for j := range n {
-				num += v[c*p.NP+j] * p.X[i*n+j] / product(i, j)
-				den += v[c*p.NP+j]
-			}
-			nextU[i*k+c] *= num / den
-		}
-	}
+	check := p.textbook(t)
 	Must(f.Epoch(0))(t)
-	for _, c := range [][2][]float64{{p.V, next}, {p.U, nextU}} {
-		for i, want := range c[1] {
-			Near(t, c[0][i], want, 1e-12*want, "number %d", i)
-		}
-	}
+	check()
 }
 
 // forget has all cells visited.
