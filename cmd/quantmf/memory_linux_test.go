@@ -14,7 +14,8 @@ import (
 )
 
 // TestFootprint: what is told of memory is at least what a fit in a process of its own has
-// resident at its most; beyond the program's share, at most 2.2 times that. The
+// resident at its most; beyond the program's share, at most 2.2 times that and 2 MiB: of a report 8 MiB are
+// told whatever its size, and a small one takes fewer or more of them by chance. The
 // process collects at each hundredth by which the heap grows, so that what is resident is
 // nearly what is alive; the system keeps the peak. Without QUANTMF_LONG it is three short fits
 // of a smaller matrix.
@@ -98,7 +99,7 @@ func TestFootprint(t *testing.T) {
 		OK(t, x.Close())
 		got := leastPeakOf(t, told, "fit -progress none "+args)
 		t.Logf("%5.1f MiB resident, %5.1f told: %s", got/(1<<20), told/(1<<20), args)
-		if told < got || told-programSize > 2.2*(got-idle) {
+		if told < got || told-programSize > 2.2*(got-idle)+2<<20 {
 			t.Errorf("%s: %.3g bytes were resident at most, %.3g by the program alone, %.3g told", args, got,
 				idle, told)
 		}
