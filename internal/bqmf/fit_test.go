@@ -239,8 +239,8 @@ func (e *equations) solve() (mean []float64, spread [][]float64) {
 	return times(spread, e.right), spread
 }
 
-// reweighed returns what the mean of a row or of a column comes to where a cell y of it weighs so much more; of
-// is the other vector of the cell.
+// reweighed returns what the mean of a row or of a column comes to where a cell y of it weighs so much more;
+// of is the other vector of the cell.
 func reweighed(more, y float64, mean, of []float64, spread, ofSpread [][]float64) []float64 {
 	precision, _ := Inverse(spread)
 	e := equations{times(precision, mean), precision}

@@ -202,8 +202,8 @@ func TestTossUp(t *testing.T) {
 	}
 }
 
-// TestOtherSets: made-up losses deviate by more than those of the masks, and the share of sets differs from one
-// to another beyond chance.
+// TestOtherSets: made-up losses deviate by more than those of the masks, and the share of sets differs from
+// one to another beyond chance.
 func TestOtherSets(t *testing.T) {
 	m := newMadeUp([][]float64{{0, 2}})
 	m.fill([]int{0, 1}, []int{1, 1}) // a mean of 1, off by √2, and deviations of √2

@@ -12,7 +12,8 @@ import (
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
-// problem is d × n, with factors and a share of the cells hidden; where that is below 0 the others are weighed.
+// problem is d × n, with factors and a share of the cells hidden; where that is below 0 the others are
+// weighed.
 func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty float64) *Problem {
 	r := random.Split(9, 1)
 	np := kernel.Pad(n)
