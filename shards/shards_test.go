@@ -107,9 +107,9 @@ func marshalled(t *testing.T, m quantmf.Model) []byte {
 
 // TestShards: a fit in shards has the bytes of the fit on one machine.
 func TestShards(t *testing.T) {
-	x := tabled(300, 70)
+	x, many := tabled(300, 70), 130
 	if testing.Short() {
-		x = tabled(150, 40)
+		x, many = tabled(150, 40), 40
 	}
 	holes := holed(x, 0.1)
 	small := x.Clone()
@@ -267,7 +267,7 @@ func TestShards(t *testing.T) {
 		"QMF, units": {small, true,
 			append(given, quantmf.WithLoss(quantmf.Beta(0.5)), quantmf.WithLevels(5))},
 		// which are solved by points
-		"QMF, many samples": {tabled(130, 4104), true,
+		"QMF, many samples": {tabled(many, 4104), true,
 			[]quantmf.FitOption{quantmf.WithStart(quantmf.StartNMF), quantmf.WithShrinkage(0),
 				quantmf.WithEpochs(2), quantmf.WithLevels(3)}},
 		"QMF, convergence": {x, true, append(given, quantmf.WithMaxIterations(2))},

@@ -17,8 +17,8 @@ func (p *problem) updated(of method) (u, v []float64) {
 		}
 		return w
 	}
-	// ratio is the weighted sum of the numerator over that of the denominator in the cells of the update of one
-	// of the factors, by is the other one there.
+	// ratio is the weighted sum of the numerator over that of the denominator in the cells of the update of
+	// one of the factors, by is the other one there.
 	ratio := func(count int, cell func(l int) (i, j int, by float64)) float64 {
 		num, den := 0.0, 0.0
 		for l := range count {

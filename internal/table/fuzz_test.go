@@ -280,7 +280,7 @@ func FuzzDecimal(f *testing.F) {
 func TestDecimal(t *testing.T) {
 	quick, all := 0, 0
 	state := uint64(1)
-	for range 200000 {
+	for range 100000 {
 		state = state*6364136223846793005 + 1442695040888963407
 		digits := state >> 33 % 1000000000 * (state >> 50)
 		text := strconv.FormatUint(digits%10000000000000000, 10)

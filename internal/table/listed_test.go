@@ -171,7 +171,7 @@ func TestListedTable(t *testing.T) {
 
 // TestListedMemory: reading takes at most 1.3 times what the matrix takes.
 func TestListedMemory(t *testing.T) {
-	const d, n = 50, 60000
+	const d, n = 50, 20000
 	var text bytes.Buffer
 	r := rand.New(rand.NewPCG(1, 2))
 	entries := 0

@@ -95,7 +95,7 @@ func TestNPYRows(t *testing.T) {
 			var readers sync.WaitGroup
 			for range 8 {
 				readers.Go(func() {
-					for range 15 {
+					for range 5 {
 						sameNumbers(t, name, got.Rows(), c.x)
 					}
 				})
