@@ -643,9 +643,9 @@ func TestLoss(t *testing.T) {
 	} {
 		says(t, c.code, c.args, c.says)
 	}
-	quiet(t, 0, "fit -k 2 -epochs 2 -o kl.qmf matrix.tsv")
+	quiet(t, 0, "fit -compare none -method qmf -k 2 -epochs 2 -o kl.qmf matrix.tsv")
 	says(t, 3, "transform -o v.tsv kl.qmf ratios.tsv", "-loss frobenius of fit")
-	says(t, 0, "fit -loss 1.5 -method nmf -k 2 -epochs 2 matrix.tsv", "β = 1.5")
+	says(t, 0, "fit -compare none -loss 1.5 -method nmf -k 2 -epochs 2 matrix.tsv", "β = 1.5")
 }
 
 // TestBlockNamesSample: a value of a block that the model does not take is named by its place in the table.
