@@ -81,9 +81,7 @@ func TestBQMFPredicts(t *testing.T) {
 func TestBQMFRank(t *testing.T) {
 	x, _ := Bent(6, 7, 1, 0, 12)
 	for rank, want := range map[int]int{0: 5, 3: 3, 30: 5} {
-		if got := Fitted(t, FitBQMF, x, rank, WithEpochs(0)).Rank(); got != want {
-			t.Errorf("rank %d is %d", rank, got)
-		}
+		Equal(t, Fitted(t, FitBQMF, x, rank, WithEpochs(0)).Rank(), want, "rank %d", rank)
 	}
 }
 

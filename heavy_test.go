@@ -290,9 +290,7 @@ func TestWeightsOfHidden(t *testing.T) {
 	}
 	height, columns := part.Dims()
 	for j := range columns {
-		if want := large.At(5, j*600/columns); of.sampleWeights[j] != want {
-			t.Errorf("sample %d weighs %v, want %v", j, of.sampleWeights[j], want)
-		}
+		Equal(t, of.sampleWeights[j], large.At(5, j*600/columns), "sample %d weighs", j)
 	}
 	if of.cellWeights.(Mat).At(height-1, 7) != part.(Mat).At(height-1, 7) {
 		t.Error("cells have other weights than those of the part")

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestHeldOut: on a matrix of rank 3 with Poisson-like noise, three components
@@ -127,9 +128,7 @@ func TestMasks(t *testing.T) {
 			}
 		}
 	}
-	if len(masks) != 40 {
-		t.Errorf("%d masks of 20 seeds, 2 repeats each", len(masks))
-	}
+	Equal(t, len(masks), 40, "masks of 20 seeds, 2 repeats each")
 }
 
 // TestHeldOutIsFinite: HeldOut has a number or an error.

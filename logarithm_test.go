@@ -38,9 +38,7 @@ func TestLogarithm(t *testing.T) {
 		logged := plain
 		logged.Log1p = true
 		c := Must(Choose(t.Context(), x, []Candidate{logged, plain, logged}, nil))(t)
-		if c.Best != 1 {
-			t.Errorf("%s: the best is %d", name, c.Best)
-		}
+		Equal(t, c.Best, 1, "%s: the best", name)
 		worse, stdErr := c.Trials[0].Worse(c.Trials[1])
 		if (worse < 0) != (name == "products") || name == "products" && worse > -2*stdErr {
 			t.Errorf("%s: a logarithm is %v ± %v worse", name, worse, stdErr)

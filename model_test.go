@@ -197,11 +197,9 @@ func TestBendOfAnyUnit(t *testing.T) {
 			closeTo(t, "bends", got, []float64{14.0 / 174, 0, 0}, 1e-12)
 		}
 	}
-	if got := bends(func(to []float64, _ int) { clear(to) },
+	Equal(t, (bends(func(to []float64, _ int) { clear(to) },
 		Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}},
-		Mat{Rows: 1, Cols: 3, Stride: 3, Data: w[:3]}); got[0] != 0 {
-		t.Errorf("the bend of nothing is %v", got[0])
-	}
+		Mat{Rows: 1, Cols: 3, Stride: 3, Data: w[:3]}))[0], 0, "the bend of nothing")
 }
 
 // TestBend holds it against 1-ρ² of the maps at UV, of the two models that have

@@ -578,9 +578,7 @@ func TestEndOfHidden(t *testing.T) {
 		exact.Data[i] = math.NaN()
 	}
 	long := Fitted(t, FitNMF, exact, 5, WithMissingValues())
-	if n := len(long.History) - 1; n != mostShare*20 {
-		t.Errorf("%d epochs of a product without noise", n)
-	}
+	Equal(t, len(long.History)-1, mostShare*20, "epochs of a product without noise")
 	looks := 1 // the last of the epochs is done when the choice is
 	fit(holes, WithProgress(func(p Progress) error {
 		if p.Phase == PhaseChoice && p.Done > 0 && p.Done < 1 {

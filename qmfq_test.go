@@ -127,9 +127,7 @@ func TestQMFQShrinkage(t *testing.T) {
 	before := math.Inf(1)
 	for _, lambda := range []float64{0, lambda} {
 		m := fit(WithShrinkage(lambda))
-		if m.inflated.Shrinkage != lambda {
-			t.Errorf("told %v, took %v", lambda, m.inflated.Shrinkage)
-		}
+		Equal(t, m.inflated.Shrinkage, lambda, "shrinkage")
 		bend := Total(m.Bend())
 		t.Logf("λ %v: bend %.3f, loss %.4f", lambda, bend/float64(x.Rows), m.History[6])
 		if !(bend < 0.9*before) {
@@ -139,9 +137,7 @@ func TestQMFQShrinkage(t *testing.T) {
 	}
 	for _, o := range []FitOption{WithEnds(EndsPinned), WithStart(StartUniform)} {
 		m := fit(o)
-		if m.inflated.Shrinkage != 0 {
-			t.Errorf("%v: shrunk by %v", o.setting().value, m.inflated.Shrinkage)
-		}
+		Equal(t, m.inflated.Shrinkage, 0, "%v: shrunk by", o.setting().value)
 		if _, err := FitQMFQ(ctx, x, k, o, WithShrinkage(1)); OptionOf(err) != "WithShrinkage" {
 			t.Errorf("%v: %v", o.setting().value, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/rowfile"
 )
 
@@ -167,9 +168,7 @@ func TestReadLargeArray(t *testing.T) {
 	if err := f.Rows.ReadRow(row, 39); err != nil || row[999] != 3 {
 		t.Errorf("%v, %v", row[999], err)
 	}
-	if got := fmt.Sprintf("%T", f.Rows); got != "*table.npyRows" {
-		t.Errorf("held as %s", got)
-	}
+	Equal(t, fmt.Sprintf("%T", f.Rows), "*table.npyRows", "held")
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}

@@ -1043,9 +1043,7 @@ func TestKeepLastRows(t *testing.T) {
 		for _, shard := range []int{0, 0, 1, 0} {
 			Must(fit.rowsOf(shard))(t)
 		}
-		if got := reads["rows-0000"]; got != c.want {
-			t.Errorf("none %v: the rows are read %d times, not %d", c.none, got, c.want)
-		}
+		Equal(t, reads["rows-0000"], c.want, "none %v: the rows are read", c.none)
 	}
 }
 

@@ -181,9 +181,7 @@ func TestInspect(t *testing.T) {
 			fmt.Sprintf("Component c2  features %s %.2f, ", in.Features[tops[1][0].Index], tops[1][0].Value),
 			fmt.Sprintf("samples  %s %.1f×, ", in.Samples[sample.Index], sample.Value),
 			"Command       quantmf fit -epochs 4")
-		if bent := strings.Contains(words, "Bent scales"); bent != (method != "nmf") {
-			t.Errorf("%s: bent scales: %v", method, bent)
-		}
+		Equal(t, strings.Contains(words, "Bent scales"), method != "nmf", "%s: bent scales", method)
 		alone, _ := quiet(t, 0, "inspect "+file)
 		has(t, alone, "samples  ")
 		lacks(t, alone, "features g")
@@ -351,10 +349,8 @@ func TestConvert(t *testing.T) {
 		from = to
 	}
 	out, _ := quiet(t, 0, "convert "+from+" -")
-	if want := strings.Replace(strings.Replace(in, "b \"x\"", "\"b \"\"x\"\"\"", 1), "NA", "NaN",
-		1); out != want {
-		t.Errorf("got %q, want %q", out, want)
-	}
+	Equal(t, out, strings.Replace(strings.Replace(in, "b \"x\"", "\"b \"\"x\"\"\"", 1), "NA", "NaN",
+		1), "got")
 	says(t, 0, "convert "+from+" f.mtx", "warning: f.mtx: mtx has no names, so those of the features and "+
 		"samples are left out: npz keeps them\n")
 	// there were none
@@ -564,9 +560,7 @@ func TestTooManyComponents(t *testing.T) {
 			}
 			for what, text := range map[string]string{"summary": summary, "inspect": inspected,
 				"report": textOf(t, "r.html")} {
-				if got := strings.Count(text, warning); got != want {
-					t.Errorf("%s, -k %d, %s: %d warnings, want %d", method, k, what, got, want)
-				}
+				Equal(t, strings.Count(text, warning), want, "%s, -k %d, %s", method, k, what)
 			}
 		}
 	}

@@ -67,9 +67,7 @@ func TestInterruptedWriting(t *testing.T) {
 		}
 		break
 	}
-	if got := files(t, dir); got != "x.npy" {
-		t.Errorf("files: %s", got)
-	}
+	Equal(t, files(t, dir), "x.npy", "files")
 }
 
 // TestKilled: fits that are killed at random moments while they keep their state go on to
@@ -213,9 +211,7 @@ func TestSecondInterrupt(t *testing.T) {
 	if err = <-ended; p.ProcessState.ExitCode() != cli.Interrupted {
 		t.Errorf("%v: %s", err, said)
 	}
-	if got := files(t, dir); got != "heard pipe.tsv state" {
-		t.Errorf("files: %s", got)
-	}
+	Equal(t, files(t, dir), "heard pipe.tsv state", "files")
 }
 
 // mounted mounts a file system in memory, or skips the test.

@@ -468,9 +468,7 @@ func TestImputeUsage(t *testing.T) {
 	}
 	for of, want := range map[string]string{"a.csv": "a.lower.csv", "b.tsv.gz": "b.lower.tsv.gz",
 		"d/c": "d/c.lower", "x.y/z.NPZ": "x.y/z.lower.NPZ"} {
-		if got := besides(of, "lower"); got != want {
-			t.Errorf("%s: %s", of, got)
-		}
+		Equal(t, besides(of, "lower"), want, "%s", of)
 	}
 	// A table of no structure, and one that is whole.
 	src := rand.New(rand.NewPCG(1, 1))
@@ -485,9 +483,8 @@ func TestImputeUsage(t *testing.T) {
 	if o := decoded[imputeObject](t, text); math.Abs(*o.Less) > 0.1 {
 		t.Errorf("noise is predicted: %v", *o.Less)
 	}
-	if code := run("impute noise.tsv -checks 0 -o f.tsv -json", nil, broken{}, io.Discard); code != cli.Failed {
-		t.Errorf("exit code %d", code)
-	}
+	Equal(t, run("impute noise.tsv -checks 0 -o f.tsv -json", nil, broken{}, io.Discard), cli.Failed,
+		"exit code")
 }
 
 // TestLessError: no share of error is said to be 0 ± 0, nor less than none.
@@ -502,9 +499,7 @@ func TestLessError(t *testing.T) {
 		{0.004, 0.021, "0 ± 2 % less error than the features' own means"},
 		{-0.46, 0.26, "46 ± 26 % more error than the features' own means"},
 	} {
-		if got := lessError(c.share, c.stdErr, "mean"); got != c.want {
-			t.Errorf("%g ± %g: %q, want %q", c.share, c.stdErr, got, c.want)
-		}
+		Equal(t, lessError(c.share, c.stdErr, "mean"), c.want, "%g ± %g", c.share, c.stdErr)
 	}
 }
 

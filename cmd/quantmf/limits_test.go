@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -149,15 +150,11 @@ func TestDigits(t *testing.T) {
 	for in, want := range map[string]string{"moved by 0.04791234": "moved by 0.0479",
 		"is 999.61234": "is 1000", "1234.567891, 12345.678912e-9": "1235, 1.23e-05",
 		"1234567.89123": "1.23e+06"} {
-		if got := inShort(in); got != want {
-			t.Errorf("%q is %q, want %q", in, got, want)
-		}
+		Equal(t, inShort(in), want, "%q", in)
 	}
 	for in, want := range map[float64]string{1: "1 B", 1000: "1000 B", 1 << 20: "1 MiB",
 		1000 << 20: "0.977 GiB", 999.6 * (1 << 20): "0.976 GiB", 999.4 * (1 << 20): "999 MiB",
 		3 << 40: "3 TiB"} {
-		if got := table.Size(in); got != want {
-			t.Errorf("%v bytes are %q, want %q", in, got, want)
-		}
+		Equal(t, table.Size(in), want, "%v bytes", in)
 	}
 }

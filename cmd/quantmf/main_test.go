@@ -130,9 +130,7 @@ func TestExitCodes(t *testing.T) {
 			if !regexp.MustCompile(c.err).MatchString(errOut) {
 				t.Errorf("standard error: got %q, want %s", errOut, c.err)
 			}
-			if left := files(t, dir); left != "" {
-				t.Errorf("files left: %s", left)
-			}
+			Equal(t, files(t, dir), "", "files left")
 		})
 	}
 }
@@ -328,9 +326,7 @@ func TestInterrupt(t *testing.T) {
 		`\S+; no file was written\n$`).MatchString(w.String()) {
 		t.Errorf("got ...%s", w.String()[max(0, w.Len()-300):])
 	}
-	if got := files(t, dir); got != "U.tsv" {
-		t.Errorf("files: %s", got)
-	}
+	Equal(t, files(t, dir), "U.tsv", "files")
 	if textOf(t, "U.tsv") != "of before" {
 		t.Errorf("U.tsv was changed")
 	}
@@ -388,9 +384,7 @@ func TestAllOrNothing(t *testing.T) {
 	if code != cli.Failed || !strings.Contains(errOut.String(), "cannot write -: no space left") {
 		t.Errorf("exit code %d: %s", code, errOut.String())
 	}
-	if got := files(t, dir); got != "" {
-		t.Errorf("files: %s", got)
-	}
+	Equal(t, files(t, dir), "", "files")
 }
 
 type broken struct{}
@@ -437,9 +431,7 @@ func TestCommandLine(t *testing.T) {
 		if f.method == "qmf" {
 			r.m.Model = q
 		}
-		if got := r.commandLine(); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		Equal(t, r.commandLine(), want, "got")
 	}
 }
 
@@ -453,7 +445,5 @@ func TestWarningsInWords(t *testing.T) {
 	words := warningsInWords(warnings, []string{"a", "b", "c", "d", "e"})
 	want := "other; c2: this component has died out; the map of a, b, c and 2 more is less exact than " +
 		"asked for: a larger -eps helps"
-	if got := strings.Join(words, "; "); got != want {
-		t.Errorf("got %s", got)
-	}
+	Equal(t, strings.Join(words, "; "), want, "got")
 }

@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 func TestGroups(t *testing.T) {
@@ -116,8 +118,6 @@ func TestVersion(t *testing.T) {
 		b := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: c.commit},
 			{Key: "vcs.modified", Value: c.modified}}}
 		b.Main.Version = c.version
-		if got := versionOf(b); got != c.want {
-			t.Errorf("%s, %s: %s, want %s", c.version, c.commit, got, c.want)
-		}
+		Equal(t, versionOf(b), c.want, "%s, %s", c.version, c.commit)
 	}
 }

@@ -140,12 +140,8 @@ func TestRankResumes(t *testing.T) {
 		says(t, 2, with+" -resume -eps 0.03", "-resume: fits was made with other flags")
 		before := copied(t, "fits")
 		got, _ := quiet(t, 0, with+" -resume")
-		if got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-		if left := files(t, dir); left != "" {
-			t.Errorf("files: %s", left)
-		}
+		Equal(t, got, want, "got")
+		Equal(t, files(t, dir), "", "files")
 		OK(t, os.CopyFS("fits", before))
 	}
 }
@@ -157,9 +153,7 @@ func TestRankAfterKill(t *testing.T) {
 	OK(t, os.Mkdir("fits", 0o777))
 	writeText(t, "fits/.quantmf-0123456789abcdef.tmp", "begun")
 	quiet(t, 0, "rank -method nmf -k 1 -repeats 2 -epochs 2 -checkpoint fits -resume matrix.tsv")
-	if left := files(t, dir); left != "" {
-		t.Errorf("files: %s", left)
-	}
+	Equal(t, files(t, dir), "", "files")
 }
 
 // copied is what a folder has.
@@ -188,30 +182,22 @@ func TestRankTakesFits(t *testing.T) {
 		}
 		return len(done.blobs()) - 1
 	}
-	if got := compare("-method nmf -k 1,2 -force"); got != 6 {
-		t.Errorf("%d fits", got)
-	}
+	Equal(t, compare("-method nmf -k 1,2 -force"), 6, "fits")
 	blobs, _ := filepath.Glob("fits/fit-*")
 	old := time.Unix(1000, 0)
 	for _, b := range blobs {
 		os.Chtimes(b, old, old)
 	}
-	if got := compare("-method nmf -k 1,2,3 -resume"); got != 9 {
-		t.Errorf("%d fits", got)
-	}
+	Equal(t, compare("-method nmf -k 1,2,3 -resume"), 9, "fits")
 	for _, b := range blobs {
 		if info, err := os.Stat(b); err != nil || !info.ModTime().Equal(old) {
 			t.Errorf("%s was made again: %v", b, err)
 		}
 	}
 	writeText(t, "fits/mine", "not of rank")
-	if got := compare("-method nmf -k 1 -force"); got != 3 {
-		t.Errorf("%d fits", got)
-	}
+	Equal(t, compare("-method nmf -k 1 -force"), 3, "fits")
 	(&fitsDone{cli.Folder{Dir: "fits"}}).remove()
-	if got := files(t, "fits"); got != "mine" {
-		t.Errorf("files: %s", got)
-	}
+	Equal(t, files(t, "fits"), "mine", "files")
 }
 
 func parsedRank(t *testing.T, args string) *rankFlags {

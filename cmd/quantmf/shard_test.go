@@ -161,10 +161,8 @@ func TestShardWait(t *testing.T) {
 	for _, args := range []string{"step -wait -shard 0 D", "step -wait -shard 1 D", "step -wait -shard 2 D",
 		"reduce -wait D"} {
 		all.Go(func() {
-			if code := run("shard "+args, strings.NewReader(""), &bytes.Buffer{},
-				&bytes.Buffer{}); code != 0 {
-				t.Errorf("%s: %d", args, code)
-			}
+			Equal(t, run("shard "+args, strings.NewReader(""), &bytes.Buffer{},
+				&bytes.Buffer{}), 0, "%s", args)
 		})
 	}
 	for range 5 {

@@ -92,14 +92,10 @@ func TestDamagedNames(t *testing.T) {
 		"a length beyond all":  section.Words("", 3, 1<<63, 0, 0).Payload,
 		"a length beyond that": section.Words("", 3, math.MaxInt32, 0, 0).Payload,
 	} {
-		if err := read(b, 3, 2); err != account.ErrNames {
-			t.Errorf("%s: %v", what, err)
-		}
+		Equal(t, read(b, 3, 2), account.ErrNames, "%s", what)
 	}
 	for _, size := range [][2]int{{2, 2}, {4, 2}, {3, 1}, {3, 3}} {
-		if err := read(good, size[0], size[1]); err != account.ErrNames {
-			t.Errorf("for %v: %v", size, err)
-		}
+		Equal(t, read(good, size[0], size[1]), account.ErrNames, "for %v", size)
 	}
 }
 

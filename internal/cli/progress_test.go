@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // stopped is the time of a clock that the test sets.
@@ -46,9 +47,7 @@ func TestProgressPhase(t *testing.T) {
 			}
 		}
 		if mode != "json" {
-			if w.String() != want {
-				t.Errorf("%s: %q, want %q", mode, w.String(), want)
-			}
+			Equal(t, w.String(), want, "%s", mode)
 			continue
 		}
 		lines := strings.Split(strings.TrimSpace(w.String()), "\n")
@@ -156,9 +155,7 @@ func TestProgressCount(t *testing.T) {
 			if err := p.Count(done, 20, "fits"); err != nil {
 				t.Fatal(err)
 			}
-			if got := w.String(); got != want(done) {
-				t.Errorf("%s: %q, want %q", mode, got, want(done))
-			}
+			Equal(t, w.String(), want(done), "%s", mode)
 		}
 		// Lines that would follow each other at once are left out, but for the last.
 		w.Reset()
@@ -219,8 +216,6 @@ func TestTimeOfFirstEpoch(t *testing.T) {
 func TestDuration(t *testing.T) {
 	for s, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 59.4: "59 s", 59.6: "1 min 0 s",
 		3599.4: "59 min 59 s", 3599.6: "1 h 0 min", 7384: "2 h 3 min"} {
-		if got := Duration(s); got != want {
-			t.Errorf("%v: %s, want %s", s, got, want)
-		}
+		Equal(t, Duration(s), want, "%v", s)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -263,10 +264,8 @@ func TestMapPlot(t *testing.T) {
 		`which may stand for little else: "<s30>&\"'" (51.1 times that of c1)`)
 	// Of many samples an even part.
 	many := example(1, 2*mostDots+1)
-	if n := len(found(many.mapPlot(0, product(many.U, many.V).Row(0)).Series[0].Path,
-		`(h0)`)); n != (2*mostDots+3)/3 {
-		t.Errorf("%d dots", n)
-	}
+	Equal(t, len(found(many.mapPlot(0, product(many.U, many.V).Row(0)).Series[0].Path,
+		`(h0)`)), (2*mostDots+3)/3, "dots")
 }
 
 // TestProfile: a component has a column a sample, in multiples of its mean magnitude, from 0 up or down,
@@ -301,10 +300,8 @@ func TestProfile(t *testing.T) {
 		}
 		bands := fmt.Sprint(found(text,
 			`class="band" fill="([^"]*)" d="M([.\d]+) 80.0H([.\d]+)V86.0H([.\d]+)z"`))
-		if want := fmt.Sprintf("[[%s 40.0 195.6 40.0] [%s 195.6 320.0 195.6]]", f.SampleGroups.ink(1),
-			f.SampleGroups.ink(0)); bands != want {
-			t.Errorf("bands %s, want %s", bands, want)
-		}
+		Equal(t, bands, fmt.Sprintf("[[%s 40.0 195.6 40.0] [%s 195.6 320.0 195.6]]", f.SampleGroups.ink(1),
+			f.SampleGroups.ink(0)), "bands")
 	}
 }
 
@@ -445,9 +442,7 @@ func TestHeatmapFigure(t *testing.T) {
 			}
 			s := arranged(f)
 			h := readHeatmaps(t, &f, s)
-			if h.top != heatTop+band {
-				t.Errorf("panels begin at %v", h.top)
-			}
+			Equal(t, h.top, heatTop+band, "panels begin at")
 			if c.k > 0 {
 				h.bands(&f, s, h.x[0]-band)
 			}
@@ -484,10 +479,9 @@ func TestHeatmapFigure(t *testing.T) {
 					t.Errorf("row %d is %q at %s, want %q", k, name, l[0], want[k].text)
 				}
 			}
-			if is := strings.Contains(h.text,
-				">"+table.Counted(c.d, "feature")+"</text>"); is != (len(want) == 0) {
-				t.Errorf("the number of features is written: %v", is)
-			}
+			Equal(t, strings.Contains(h.text,
+				">"+table.Counted(c.d, "feature")+"</text>"), len(want) == 0,
+				"the number of features is written")
 			h.samples(&f, s)
 		})
 	}

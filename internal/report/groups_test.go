@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 func TestReadKnownGroups(t *testing.T) {
@@ -148,9 +150,7 @@ func TestOrderOfPanels(t *testing.T) {
 			want++
 		}
 	}
-	if n := strings.Count(page, `fill="`+f.SampleGroups.ink(0)+`"`); n != want {
-		t.Errorf("%d stretches of the first group", n)
-	}
+	Equal(t, strings.Count(page, `fill="`+f.SampleGroups.ink(0)+`"`), want, "stretches of the first group")
 }
 
 // FuzzReadGroups: no table of groups is taken for more than it is.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/quantmf/quantmf/internal/account"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // hostile are names that would do something if they were not escaped.
@@ -55,9 +56,7 @@ func TestEscape(t *testing.T) {
 			t.Errorf("%q reads as %q", s, got)
 		}
 	}
-	if got := escape("\x00\xff\u202e\n"); got != `\x00\xff\u202e\n` {
-		t.Errorf("got %s", got)
-	}
+	Equal(t, escape("\x00\xff\u202e\n"), `\x00\xff\u202e\n`, "got")
 }
 
 func TestClipped(t *testing.T) {
@@ -67,9 +66,7 @@ func TestClipped(t *testing.T) {
 		most int
 		want string
 	}{{"short", 5, "short"}, {"abcdefghij", 7, "abcd…ij"}, {"ééééééééé", 4, "éé…é"}} {
-		if got := clipped(c.name, c.most); got != c.want {
-			t.Errorf("%q in %d: %q, want %q", c.name, c.most, got, c.want)
-		}
+		Equal(t, clipped(c.name, c.most), c.want, "%q in %d", c.name, c.most)
 	}
 }
 

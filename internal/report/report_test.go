@@ -21,6 +21,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // zeros is a QMF of zeros.
@@ -154,9 +155,7 @@ func TestPage(t *testing.T) {
 	page := render(t, f)
 	for i, n := range f.Features {
 		drawn := strings.Contains(page, "<h3>"+html.EscapeString(n)+"</h3>")
-		if want := i >= 20-mapsShown; drawn != want { // the bend of the example grows with i
-			t.Errorf("the map of feature %d is drawn: %v", i, drawn)
-		}
+		Equal(t, drawn, i >= 20-mapsShown, "the map of feature %d is drawn", i)
 	}
 	s := arranged(f)
 	for i, p := range f.panels(product(f.U, f.V)) {
@@ -261,9 +260,7 @@ func TestHeatmapsOfMany(t *testing.T) {
 		"Shown are 300 samples, evenly spaced in the table, of 311.")
 	for i, want := range []string{"300×300", "300×300", "300×300", "300×300", "63×1"} {
 		img := decoded(t, images(page)[i])
-		if got := fmt.Sprintf("%d×%d", img.Bounds().Dx(), img.Bounds().Dy()); got != want {
-			t.Errorf("image %d: %s", i, got)
-		}
+		Equal(t, fmt.Sprintf("%d×%d", img.Bounds().Dx(), img.Bounds().Dy()), want, "image %d", i)
 	}
 }
 
@@ -310,9 +307,7 @@ func TestPanels(t *testing.T) {
 				if z == z {
 					k = int(math.Round((min(max(z, -2.5), 2.5) + 2.5) / 5 * (shades - 1)))
 				}
-				if got := img.At(x, y); got != diverging[k] {
-					t.Errorf("panel %d, pixel %d,%d is %v, want %v", i, x, y, got, diverging[k])
-				}
+				Equal(t, img.At(x, y), diverging[k], "panel %d, pixel %d,%d", i, x, y)
 			}
 		}
 	}
@@ -364,21 +359,15 @@ func TestStatistics(t *testing.T) {
 	if own := f.explained(); own != 1 {
 		t.Errorf("of nothing %v are explained", own)
 	}
-	if got := Average([]quantmf.Goodness{{Spread: 1, Explained: 0.5}, {},
-		{Spread: 9, Explained: -1}}); got != 0.25 {
-		t.Errorf("the average is %v", got)
-	}
+	Equal(t, Average([]quantmf.Goodness{{Spread: 1, Explained: 0.5}, {},
+		{Spread: 9, Explained: -1}}), 0.25, "the average")
 	for v, want := range map[float64]string{-0.001: "0 %", -0.04: "−4 %", 0.996: "100 %"} {
-		if got := percent(v); got != want {
-			t.Errorf("%v: %s, want %s", v, got, want)
-		}
+		Equal(t, percent(v), want, "%v", v)
 	}
 	if m, s := mean([]float64{1, math.NaN(), 5}), deviation([]float64{1, math.NaN(), 5}); m != 3 || s != 2 {
 		t.Errorf("mean %v, deviation %v", m, s)
 	}
-	if s := deviation([]float64{1e300, -1e300}); s != 1e300 {
-		t.Errorf("deviation %v", s)
-	}
+	Equal(t, deviation([]float64{1e300, -1e300}), 1e300, "deviation")
 	if slope, offset := line([]float64{1, 2, 4},
 		[]float64{5e-300, 7e-300, 11e-300}); math.Abs(slope-2e-300) > 1e-314 ||
 		math.Abs(offset-3e-300) > 1e-314 {
@@ -416,12 +405,8 @@ func TestList(t *testing.T) {
 	f := example(2*chunk+3, 9)
 	page := render(t, f)
 	list := page[strings.Index(page, "<h2>All curves"):strings.Index(page, "<h2>What is odd")]
-	if n := strings.Count(list, "<details>"); n != 3 {
-		t.Errorf("%d lists", n)
-	}
-	if n := strings.Count(list, "<svg"); n != len(f.Features) {
-		t.Errorf("%d curves", n)
-	}
+	Equal(t, strings.Count(list, "<details>"), 3, "lists")
+	Equal(t, strings.Count(list, "<svg"), len(f.Features), "curves")
 	last := 0
 	telling, err := Telling(f.X, f.Bend, f.Goodness)
 	if err != nil {

@@ -93,15 +93,11 @@ func TestReadTables(t *testing.T) {
 				if got, err = table.ReadFolder(os.DirFS("testdata/"+c.file), c.file, anything); err != nil {
 					t.Fatal(err)
 				}
-				if is := shown(got); is != c.want {
-					t.Errorf("got %s, want %s", is, c.want)
-				}
+				Equal(t, shown(got), c.want, "got")
 			} else {
 				got = readsAs(t, file(t, c.file), anything, c.want)
 			}
-			if got.Taken != c.taken {
-				t.Errorf("got %s, want %s", got.Taken, c.taken)
-			}
+			Equal(t, got.Taken, c.taken, "got")
 			if d := strings.Join(got.Warnings, "|"); d != c.doubts &&
 				(c.doubts == "" || !strings.HasPrefix(d, c.doubts)) {
 				t.Errorf("doubts %q", d)
@@ -197,9 +193,7 @@ func TestDoubts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			got := Must(read(c.in, c.o))(t)
-			if is := strings.Join(got.Features, "|") + "; " + numbers(got); is != c.want {
-				t.Errorf("got %s, want %s", is, c.want)
-			}
+			Equal(t, strings.Join(got.Features, "|")+"; "+numbers(got), c.want, "got")
 			if d := strings.Join(got.Warnings, "|"); !strings.Contains(d, c.say) ||
 				(c.say == "") != (d == "") ||
 				len(got.Warnings) > 1 {

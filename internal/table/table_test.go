@@ -60,9 +60,7 @@ func readsAs(t *testing.T, in string, o table.Options, want string) (got *table.
 		if got, err = table.Read(r, "in", o); err != nil {
 			t.Fatalf("%s: %v", how, err)
 		}
-		if is := shown(got); is != want {
-			t.Errorf("%s: got %s, want %s", how, is, want)
-		}
+		Equal(t, shown(got), want, "%s: got", how)
 	}
 	return got
 }

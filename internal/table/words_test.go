@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -59,9 +60,7 @@ func TestWords(t *testing.T) {
 			got := readsAs(t, c.in, c.o, c.want)
 			names := got.Taken[strings.Index(got.Taken, "samples")+len("samples"):]
 			names = strings.TrimLeft(names, " byline0123456789")
-			if names != c.said {
-				t.Errorf("said %q, want %q", names, c.said)
-			}
+			Equal(t, names, c.said, "said")
 		})
 	}
 }

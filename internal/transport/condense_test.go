@@ -282,9 +282,7 @@ func TestRowIsCounted(t *testing.T) {
 			if more > 1024 {
 				t.Errorf("%d samples, %d levels: a solve makes %d bytes", n, m, more)
 			}
-			if r.condensed.quadrature != nil != (n >= condensedFrom) {
-				t.Errorf("%d samples: points %v", n, r.condensed.quadrature != nil)
-			}
+			Equal(t, r.condensed.quadrature != nil, n >= condensedFrom, "%d samples: points", n)
 		}
 	}
 }
