@@ -1,17 +1,16 @@
 package transport
 
-// Benchmarks of the ways to build E and to sum the Gram matrix, for bench/calibrate, which
+// A benchmark of the ways to build E, for bench/calibrate, which
 // runs them with each threshold at several values.
 
 import (
 	"math"
 	"strconv"
 	"testing"
-
-	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"time"
 
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // benchRow is a row of n samples on [0,1] with m weights and quantiles.
@@ -78,40 +77,6 @@ func BenchmarkPower(b *testing.B) {
 				worst = max(worst, math.Abs(t[i]-q[0]-sum/z))
 			}
 			b.ReportMetric(worst/(q[m-1]-q[0])/unit, "error/u")
-		})
-	}
-}
-
-// BenchmarkGram times the Gram matrix of a row from its 2m-1 moments and, metric
-// "triangle-ns", from the whole triangle.
-func BenchmarkGram(b *testing.B) {
-	const n = 256
-	for _, m := range []int{2, 3, 4, 8, 16, 32, 64} {
-		b.Run("m="+strconv.Itoa(m), func(b *testing.B) {
-			x, w, _, _ := benchRow(n, m)
-			var r Row
-			r.Resize(n, m)
-			r.Load(Problem{X: x, B: w, Squash: None, Epsilon: 0.01})
-			r.Solve(1e-9, 3000, nil)
-			var times [2]time.Duration
-			for range b.N {
-				for i := range times {
-					start := time.Now()
-					for range 20 {
-						none := func(int, int, []float64) {}
-						if i == 1 {
-							r.triangles(r.g, r.c, none)
-							continue
-						}
-						r.moments(r.mu, none)
-						r.knows = swept
-						r.expand()
-					}
-					times[i] += time.Since(start)
-				}
-			}
-			b.ReportMetric(float64(times[0])/float64(20*b.N), "moments-ns")
-			b.ReportMetric(float64(times[1])/float64(20*b.N), "triangle-ns")
 		})
 	}
 }
