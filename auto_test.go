@@ -148,9 +148,8 @@ func TestAuto(t *testing.T) {
 			t.Errorf("%s: worse by %v ± %v, of the means by %v", name, worse, stdErr, share)
 		}
 		explained, _ := again[choice.Best].Explained()
-		if less := 1 - again[choice.Best].Mean/Mean(again[0].Baseline); math.Abs(explained-less) > 1e-2 {
-			t.Errorf("%s: %v is explained, of the means %v", name, explained, less)
-		}
+		Near(t, explained, 1-again[choice.Best].Mean/Mean(again[0].Baseline), 1e-2,
+			"%s: explained, of the means", name)
 		var phases []Phase
 		model := Must(choice.Fit(t.Context(), x, WithProgress(func(p Progress) error {
 			phases = append(phases, p.Phase)

@@ -358,9 +358,7 @@ func TestBQMFCorrections(t *testing.T) {
 					}
 				}
 			}
-			if math.Abs(in/all-0.8) > 0.06 {
-				t.Errorf("80 %% intervals hold %.3f", in/all)
-			}
+			Near(t, in/all, 0.8, 0.06, "80 %% intervals hold")
 			with, scored := says(m)
 			without := new(BQMF)
 			OK(t, without.UnmarshalBinary(FileOf(t, m)))
@@ -539,9 +537,7 @@ func TestBQMFCurve(t *testing.T) {
 		for k := -20; k <= 20; k++ {
 			v := c.At(float64(k) / 10)
 			w := Must(c.Invert(v))(t)
-			if got := c.At(w); math.Abs(got-v) > 1e-12*math.Abs(v) {
-				t.Errorf("row %d: T(%g) = %g, want %g", i, w, got, v)
-			}
+			Near(t, c.At(w), v, 1e-12*math.Abs(v), "row %d: T(%g)", i, w)
 		}
 		if _, err := c.Invert(-1); err == nil {
 			t.Error("no error below the range")

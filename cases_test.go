@@ -254,9 +254,7 @@ func TestAgainstR(t *testing.T) {
 				}
 				slots := c.Q[below : below+equal]
 				middle := (slots[(equal-1)/2] + slots[equal/2]) / 2
-				if math.Abs(c.Want[i]-middle) > 1e-13*largest(c.Q) {
-					t.Errorf("sample %d: R gives %v, the middle of its slots is %v", i, c.Want[i], middle)
-				}
+				Near(t, c.Want[i], middle, 1e-13*largest(c.Q), "sample %d by R, the middle of its slots", i)
 				if equal > 2 {
 					want[i] = 0
 					for _, q := range slots {

@@ -70,9 +70,7 @@ func TestConsensus(t *testing.T) {
 			len(m.Losses))
 	}
 	for c := range m.U.Cols {
-		if s := Total(column(m.U, c)); math.Abs(s-1) > 1e-12 {
-			t.Errorf("component %d has a sum of %v", c, s)
-		}
+		Near(t, Total(column(m.U, c)), 1, 1e-12, "component %d has a sum", c)
 		if c > 0 && Total(m.V.Row(c)) > 1.05*Total(m.V.Row(c-1)) {
 			t.Errorf("component %d is larger than the one before", c)
 		}
@@ -137,9 +135,7 @@ func TestConsensusByDefinition(t *testing.T) {
 		}
 		overall += (b - a) / max(a, b) / float64(len(points))
 	}
-	if math.Abs(overall-m.Overall) > 1e-9 {
-		t.Errorf("the silhouette is %v, not %v", overall, m.Overall)
-	}
+	Near(t, overall, m.Overall, 1e-9, "the silhouette")
 	for c := range k {
 		medians := make([]float64, x.Rows)
 		for i := range medians {

@@ -107,9 +107,7 @@ func TestDiscreteRows(t *testing.T) {
 		}
 		for i := k; i < d && kind.values != nil; i += len(kinds) {
 			for j := range n {
-				if math.Abs(sums.At(i, j)-1) > 1e-9 {
-					t.Errorf("%s: probabilities of cell %d, %d add up to %v", kind.name, i, j, sums.At(i, j))
-				}
+				Near(t, sums.At(i, j), 1, 1e-9, "%s: probabilities of cell %d, %d add up to", kind.name, i, j)
 			}
 		}
 		if math.Abs(drawn) > 3*math.Sqrt(variance) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestEmbedding: distances between its columns are those between columns of UV, also where components are
@@ -36,9 +37,7 @@ func TestEmbedding(t *testing.T) {
 		}
 		for j := range 40 {
 			got, want := distance(e.Rows, e.At, j, (7*j+3)%40), distance(25, product, j, (7*j+3)%40)
-			if math.Abs(got-want) > 1e-6*(1+want) {
-				t.Errorf("rank %d: samples %d and %d are %v apart, want %v", rank, j, (7*j+3)%40, got, want)
-			}
+			Close(t, got, want, 1e-6, "rank %d: from sample %d to %d", rank, j, (7*j+3)%40)
 		}
 		m.U.Set(0, 0, 99)
 		if e := m.Embedding(); e.Rows != 0 {

@@ -409,9 +409,7 @@ func TestWeightlessSamples(t *testing.T) {
 		}
 		closeTo(t, "T", T, want, 1e-11)
 		for i, w := range want[:2] {
-			if math.Abs(T[i]-w) > 1e-9*w+1e-300 {
-				t.Errorf("ε=%g: T(%g) = %g, want %g", eps, x[i], T[i], w)
-			}
+			Near(t, T[i], w, 1e-9*w+1e-300, "ε=%g: T(%g)", eps, x[i])
 		}
 	}
 	src := random.Split(25, 0)
@@ -436,10 +434,7 @@ func TestWeightlessSamples(t *testing.T) {
 		T := Must(all.Quantile(q))(t)
 		for i, v := range x {
 			// Where some 1e-12 of the mass crosses, the tolerance leaves a little of T open.
-			if want := f.At(v); math.Abs(T[i]-want) > 0.02 {
-				t.Errorf("problem %d: T(%g) = %g among samples without weight, %g without them", p, v, T[i],
-					want)
-			}
+			Near(t, T[i], f.At(v), 0.02, "problem %d: T(%g) among samples without weight", p, v)
 		}
 	}
 }
@@ -545,7 +540,6 @@ func TestFarRowsReconstruct(t *testing.T) {
 	q := Fitted(t, FitQMF, x, 3, WithSquash(SquashNone), WithEpochs(3), WithStart(StartNMF),
 		WithShrinkage(0))
 	l := Must(q.Loss(x))(t)
-	if want := q.History[q.Best]; !(math.Abs(l-want) <= 1e-12*want) {
-		t.Errorf("Loss is %v, History ends at %v", l, want)
-	}
+	want := q.History[q.Best]
+	Near(t, l, want, 1e-12*want, "Loss, by the end of History")
 }

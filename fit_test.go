@@ -182,9 +182,8 @@ func TestLosses(t *testing.T) {
 			if q.History[epochs] > n.History[epochs] || len(q.Warnings) > 0 {
 				t.Errorf("β=%g, %v: QMF %v, NMF %v", l, ends, q.History[epochs], n.History[epochs])
 			}
-			if got := Must(q.Loss(x))(t); math.Abs(got-q.History[epochs]) > 1e-9*got {
-				t.Errorf("β=%g: Loss %v, History %v", l, got, q.History[epochs])
-			}
+			got := Must(q.Loss(x))(t)
+			Near(t, got, q.History[epochs], 1e-9*got, "β=%g: Loss, by History", l)
 		}
 	}
 }

@@ -92,13 +92,9 @@ func checkCurvature(t *testing.T, f *qmfFit) {
 			}
 			second := f.loss.Value(mid, m.At(v.w[j]+h), 0) + f.loss.Value(mid, m.At(v.w[j]-h), 0)
 			want := second / (h * h) / float64(f.cells.InRow[i]) / f.unit(i)
-			if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
-				t.Fatalf("β %v: a[%d] = %v, differences say %v", f.loss, j, a[j], want)
-			}
+			Near(t, a[j], want, 1e-3*(want+1e-3*largest(a)), "β %v: a[%d]", f.loss, j)
 		}
-		if !(math.Abs(f.rowLosses[i]-loss) <= 1e-6*loss) {
-			t.Fatalf("β %v: the loss of row %d is %v, want %v", f.loss, i, f.rowLosses[i], loss)
-		}
+		Near(t, f.rowLosses[i], loss, 1e-6*loss, "β %v: the loss of row %d", f.loss, i)
 	}
 }
 
@@ -202,9 +198,7 @@ func TestRegularity(t *testing.T) {
 		for c := range f.k {
 			want += squares(f.rowV(c)) / float64(f.k)
 		}
-		if got, want := f.regularity(), 1.5*want; math.Abs(got-want) > 1e-12*want {
-			t.Errorf("%s: the penalty is %v, want %v", name, got, want)
-		}
+		Near(t, f.regularity(), 1.5*want, 1e-12*want, "%s: the penalty", name)
 		if f.patience = 0; f.regularity() != 0 {
 			t.Errorf("%s: a penalty without patience", name)
 		}

@@ -196,9 +196,7 @@ func TestHardMapValues(t *testing.T) {
 		tr := Solved(t, c.x, append(c.opts, WithLevels(len(c.q)), WithEpsilon(0))...)
 		f, T := Must(tr.Map(c.q))(t), Must(tr.Quantile(c.q))(t)
 		for _, at := range c.values {
-			if v := f.At(at[0]); math.Abs(v-at[1]) > 1e-15 {
-				t.Errorf("T(%v) = %v, want %v", at[0], v, at[1])
-			}
+			Near(t, f.At(at[0]), at[1], 1e-15, "T(%v)", at[0])
 			if i := slices.Index(c.x, at[0]); i >= 0 && math.Abs(T[i]-at[1]) > 1e-15 {
 				t.Errorf("sample %d has %v, want %v", i, T[i], at[1])
 			}

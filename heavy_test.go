@@ -253,9 +253,7 @@ func TestWeightsOfHidden(t *testing.T) {
 		for what, p := range map[string][2]float64{"Losses": {got.Losses[r], l},
 			"Baseline": {got.Baseline[r], want.Baseline[r]},
 			"Relative": {got.Relative[r], want.Relative[r]}} {
-			if !(math.Abs(p[0]-p[1]) <= 1e-6*p[1]) {
-				t.Errorf("%s %d: %v, want %v", what, r, p[0], p[1])
-			}
+			Near(t, p[0], p[1], 1e-6*p[1], "%s %d", what, r)
 		}
 	}
 	rows := NewMat(x.Dims()) // the first row alone counts
@@ -271,9 +269,8 @@ func TestWeightsOfHidden(t *testing.T) {
 	epochs := WithEpochs(20) // of so few cells Auto hides more where more count as observed
 	a := Fitted(t, By(MethodAuto), hidden, 2, WithMissingValues(), epochs)
 	b := Fitted(t, By(MethodAuto), wrong, 2, WithCellWeights(only), epochs)
-	if u, v := a.Reconstruct(), b.Reconstruct(); !(math.Abs(u.At(3, 4)-v.At(3, 4)) <= 1e-4*u.At(3, 4)) {
-		t.Errorf("MethodAuto: %v, want %v", v.At(3, 4), u.At(3, 4))
-	}
+	u := a.Reconstruct()
+	Near(t, u.At(3, 4), b.Reconstruct().At(3, 4), 1e-4*u.At(3, 4), "MethodAuto")
 	large := NewMat(2100, 600)
 	for i := range large.Data {
 		large.Data[i] = float64(i % 1009)

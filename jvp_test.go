@@ -75,9 +75,8 @@ func TestForward(t *testing.T) {
 				}
 				got := Must(forwards[op.name](p.solve(t), p, d))(t)
 				for i, v := range Must(forwards[op.name](p.solve(t), p, longer(d)))(t) {
-					if !(math.Abs(v-0x1p40*got[i]) <= 0x1p40*1e-12*largest(got)) {
-						t.Errorf("seed %d, %s along 2^40 times %s: entry %d is %v", seed, op.name, what, i, v)
-					}
+					Near(t, v, 0x1p40*got[i], 0x1p40*1e-12*largest(got),
+						"seed %d, %s along 2^40 times %s: entry %d", seed, op.name, what, i)
 				}
 				z := make([]float64, len(got))
 				for i := range z {
@@ -93,10 +92,8 @@ func TestForward(t *testing.T) {
 						}
 					}
 				}
-				if math.Abs(left-right) > 1e-11*scale+1e-13*largest(op.eval(p)) {
-					t.Errorf("seed %d, %s along %s: %v forward, %v backward", seed, op.name, what, left,
-						right)
-				}
+				Near(t, left, right, 1e-11*scale+1e-13*largest(op.eval(p)),
+					"seed %d, %s along %s: forward, by the way back", seed, op.name, what)
 				// Weights are given before they are normalised: along d·sum they move by d.
 				at := func(h float64) []float64 {
 					move := func(v, d []float64, by float64) []float64 {

@@ -125,14 +125,10 @@ func TestChosenRanksAlongWeights(t *testing.T) {
 	forward, want := Must(tr.RankJVP(Gradient{B: along}))(t), Must(tr.QuantileJVP(q, Gradient{B: along}))(t)
 	back, wantBack := Must(tr.RankVJP(z))(t).B, Must(tr.QuantileVJP(q, z))(t).B
 	for i := range want {
-		if math.Abs(forward[i]-want[i]) > 1e-9*n {
-			t.Errorf("sample %d: %v, want %v", i, forward[i], want[i])
-		}
+		Near(t, forward[i], want[i], 1e-9*n, "sample %d", i)
 	}
 	for j := range wantBack {
-		if math.Abs(back[j]-wantBack[j]) > 1e-9*n*n {
-			t.Errorf("level %d: %v, want %v", j, back[j], wantBack[j])
-		}
+		Near(t, back[j], wantBack[j], 1e-9*n*n, "level %d", j)
 	}
 }
 
@@ -152,9 +148,7 @@ func TestChosenExtremes(t *testing.T) {
 	}
 	small, grown := Must(SoftSortRowsVJP(x, x))(t), Must(SoftSortRowsVJP(x, large))(t)
 	for i, v := range small.Data {
-		if got := grown.Data[i] / 0x1p900; math.Abs(got-v) > 1e-12 {
-			t.Errorf("sample %d: %v of a large cotangent, %v of a small one", i, got, v)
-		}
+		Near(t, grown.Data[i]/0x1p900, v, 1e-12, "sample %d of a large cotangent", i)
 	}
 	for name, of := range map[string]func() (Mat, error){
 		"sort, back":    func() (Mat, error) { return SoftSortRowsVJP(x, z) },
@@ -205,9 +199,7 @@ func TestOperatorsOfRows(t *testing.T) {
 				for j, g := range back.Row(i) {
 					scale += math.Abs(g * dx.At(i, j))
 				}
-				if !(math.Abs(left-right) <= 1e-10*scale) {
-					t.Errorf("%s, %s of row %d: %v forward, %v back", name, what, i, left, right)
-				}
+				Near(t, left, right, 1e-10*scale, "%s, %s of row %d: forward, by the way back", name, what, i)
 				// Solve has the values at chosen levels, the rows those at all places
 				if name != "default" && name != "smoothest" {
 					got := Must(f.along(Solved(t, x.Row(i), opts...), Gradient{X: dx.Row(i)}))(t)
@@ -227,9 +219,7 @@ func TestOperatorsOfRows(t *testing.T) {
 					return Dot(z.Row(i), Must(f.alone(at, opts...))(t))
 				}
 				want := (moved(h) - moved(-h)) / (2 * h)
-				if !(math.Abs(left-want) <= 1e-4*(1+math.Abs(want))) {
-					t.Errorf("%s, %s of row %d: %v forward, by differences %v", name, what, i, left, want)
-				}
+				Close(t, left, want, 1e-4, "%s, %s of row %d: forward, by differences", name, what, i)
 			}
 		}
 	}

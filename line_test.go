@@ -67,9 +67,7 @@ func TestLineGradient(t *testing.T) {
 		for j := 0; j < f.n; j += 3 {
 			h := 1e-5 * (1 + f.v[j])
 			want := (loss(j, h) - loss(j, -h)) / (2 * h) / f.rowU(i)[0]
-			if !(math.Abs(wbar[j]-want) <= 1e-5*(most+math.Abs(want))) {
-				t.Errorf("%s: w̄ of sample %d is %v, differences say %v", name, j, wbar[j], want)
-			}
+			Near(t, wbar[j], want, 1e-5*(most+math.Abs(want)), "%s: w̄ of sample %d", name, j)
 			if v.observed != nil && !v.observed[j] && wbar[j] != 0 {
 				t.Errorf("%s: w̄ of hidden cell %d is %v", name, j, wbar[j])
 			}
@@ -120,9 +118,8 @@ func TestLineSteps(t *testing.T) {
 			if mx < slope*mw && !f.Spans.Signed {
 				slope = mx / mw
 			}
-			if want := f.line * slope; !(math.Abs(f.S[i]-want) <= 1e-6*(want+1e-6)) {
-				t.Errorf("%s, row %d: pulled to %v, the target is %v", name, i, f.S[i], want)
-			}
+			want := f.line * slope
+			Near(t, f.S[i], want, 1e-6*(want+1e-6), "%s, row %d is pulled to", name, i)
 		}
 	})
 }

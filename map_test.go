@@ -20,17 +20,13 @@ func TestMap(t *testing.T) {
 		f := Must(tr.Map(p.q))(t)
 		T, _ := tr.Quantile(p.q)
 		for i, x := range p.x {
-			if math.Abs(f.At(x)-T[i]) > 1e-12*largest(p.q) {
-				t.Errorf("seed %d: map %v, fitted %v", seed, f.At(x), T[i])
-			}
+			Near(t, f.At(x), T[i], 1e-12*largest(p.q), "seed %d: the map at a sample", seed)
 			if p.eps == 0 {
 				continue
 			}
 			h := 1e-6
 			slope := (f.At(x+h) - f.At(x-h)) / (2 * h)
-			if math.Abs(f.Slope(x)-slope) > 1e-4*(1+math.Abs(slope)) {
-				t.Errorf("seed %d: slope %v, differences say %v", seed, f.Slope(x), slope)
-			}
+			Close(t, f.Slope(x), slope, 1e-4, "seed %d: slope", seed)
 			back, err := f.Invert(T[i])
 			if err != nil {
 				if _, ok := err.(*DataError); !ok {
@@ -38,9 +34,8 @@ func TestMap(t *testing.T) {
 				}
 				continue
 			}
-			if math.Abs(f.At(back)-T[i]) > 1e-12*largest(p.q) {
-				t.Errorf("seed %d: inverse of %v is %v, which maps to %v", seed, T[i], back, f.At(back))
-			}
+			Near(t, f.At(back), T[i], 1e-12*largest(p.q), "seed %d: inverse of %v is %v, which maps to",
+				seed, T[i], back)
 		}
 		if _, err := f.Invert(p.q[0] - 1); err == nil {
 			t.Error("a value below the range was inverted")

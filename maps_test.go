@@ -247,9 +247,7 @@ func TestSignedPrior(t *testing.T) {
 				sum += shares[j] * w[j]
 			}
 			want := mx + beta*(sum/mass-mw) - f.cells.Units.Offset(i)
-			if math.Abs(q[l]-want) > 1e-9 {
-				t.Errorf("row %d, level %d: %v, the line has %v", i, l, q[l], want)
-			}
+			Near(t, q[l], want, 1e-9, "row %d, level %d, by the line", i, l)
 		}
 	}
 }

@@ -238,9 +238,7 @@ func TestBend(t *testing.T) {
 			}
 			rho := correlation(uv.Row(i), fit.Row(i))
 			want := 1 - rho*rho
-			if math.Abs(b-want) > 1e-7 {
-				t.Errorf("%s: feature %d: bend %v, want %v", name, i, b, want)
-			}
+			Near(t, b, want, 1e-7, "%s: feature %d: bend", name, i)
 			if i%2 == 1 {
 				bent += b / 15
 			} else {
@@ -300,9 +298,8 @@ func TestTopFeaturesOfAnother(t *testing.T) {
 				t.Fatalf("%s: %d features", name, len(top))
 			}
 			for at, p := range top {
-				if want := share.At(p.Index, c) * max(explained[p.Index], 0); math.Abs(p.Value-want) > 1e-9 {
-					t.Errorf("%s, component %d: feature %d has %v, want %v", name, c, p.Index, p.Value, want)
-				}
+				Near(t, p.Value, share.At(p.Index, c)*max(explained[p.Index], 0), 1e-9,
+					"%s, component %d: feature %d", name, c, p.Index)
 				if at > 0 && (p.Value > top[at-1].Value || p.Value == top[at-1].Value &&
 					p.Index < top[at-1].Index) {
 					t.Errorf("%s, component %d: %v after %v", name, c, p, top[at-1])

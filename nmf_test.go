@@ -71,7 +71,7 @@ func TestScikit(t *testing.T) {
 			}
 		}
 		if h := from(s.U0, s.V0, 100).History; !(h[100] <= m.History[1]) {
-			t.Errorf("%s: %v after 100 epochs, %v after 200 updates of scikit-learn", name, h[100],
+			t.Errorf("%s: %v after 100 epochs, %v after 200 updates of by scikit-learn", name, h[100],
 				m.History[1])
 		}
 		if l == KL {
@@ -213,9 +213,7 @@ func TestNNDSVD(t *testing.T) {
 	for h := range 12 {
 		size := sub.Vectors(left, right, h)
 		for i := range few.Rows {
-			if got := dot(few.Row(i), right); math.Abs(got-size*left[i]) > 1e-11*s.S[0] {
-				t.Fatalf("vectors %d, row %d: Xv = %v, su = %v", h, i, got, size*left[i])
-			}
+			Near(t, dot(few.Row(i), right), size*left[i], 1e-11*s.S[0], "vectors %d, row %d: Xv, by su", h, i)
 		}
 		if norm := dot(right, right); math.Abs(norm-1) > 1e-12 || slices.Max(right) < -slices.Min(right) {
 			t.Errorf("vector %d: norm² %v, from %v to %v", h, norm, slices.Min(right), slices.Max(right))
@@ -345,10 +343,8 @@ func TestHistoryOfScales(t *testing.T) {
 				want := Must(m.Loss(x))(t)
 				got := m.History[epochs]
 				t.Logf("row ×%g, rank %d, %d epochs: %v, off by %.2g", c, rank, epochs, got, got/want-1)
-				if !(math.Abs(got-want) <= 1e-11*want+0x1p-53*c*mean) {
-					t.Errorf("row ×%g, rank %d, %d epochs: History ends with %v, the loss is %v", c, rank,
-						epochs, got, want)
-				}
+				Near(t, got, want, 1e-11*want+0x1p-53*c*mean,
+					"row ×%g, rank %d, %d epochs: the end of History", c, rank, epochs)
 			}
 		}
 	}
@@ -478,9 +474,8 @@ func TestFarGoodness(t *testing.T) {
 		m := &NMF{Factorisation{U: Must(MatOf([]float64{1}))(t), V: Must(MatOf(c.uv))(t),
 			loss: c.loss}}
 		g := Must(m.Goodness(x))(t)
-		if got := g[0].Divergence; !(math.Abs(got-c.want) <= 1e-9*c.want) {
-			t.Errorf("β %v, %v fitted by %v: the divergence is %g, want %g", c.loss, c.x, c.uv, got, c.want)
-		}
+		Near(t, g[0].Divergence, c.want, 1e-9*c.want, "β %v, %v fitted by %v: the divergence", c.loss, c.x,
+			c.uv)
 	}
 }
 

@@ -231,9 +231,7 @@ func TestRowsOfProjection(t *testing.T) {
 	}
 	want, got := fits[0].Reconstruct().Data, fits[1].Reconstruct().Data
 	for i, v := range want {
-		if !(math.Abs(got[i]/2-v) <= 1e-6*slices.Max(want)) {
-			t.Fatalf("cell %d is %v, and %v in another unit", i, v, got[i]/2)
-		}
+		Near(t, got[i]/2, v, 1e-6*slices.Max(want), "cell %d in another unit", i)
 	}
 	uv := Times(fits[0].U, fits[0].V)
 	for i := range x.Rows {

@@ -135,9 +135,7 @@ func TestModelByHand(t *testing.T) {
 	if at := Loss(0).At(3, 2); at != KL.At(3, 2) || at == Beta(0).At(3, 2) {
 		t.Errorf("the zero loss at one cell: %v", at)
 	}
-	if at := Beta(0).At(3, 2); math.Abs(at-(1.5-math.Log(1.5)-1)) > 1e-15 {
-		t.Errorf("Itakura and Saito at one cell: %v", at)
-	}
+	Near(t, Beta(0).At(3, 2), 1.5-math.Log(1.5)-1, 1e-15, "Itakura and Saito at one cell")
 }
 
 // TestModelsAsTexts: what encoding/json makes of a model is read back to the same bits, by its own type and

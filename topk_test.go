@@ -34,9 +34,7 @@ func TestSoftQuantiles(t *testing.T) {
 	sorted := slices.Clone(row)
 	slices.Sort(sorted)
 	for i, l := range []int{10, 50, 90} {
-		if math.Abs(a[i]-sorted[l]) > 0.3 {
-			t.Errorf("soft quantile %v, order statistic %v", a[i], sorted[l])
-		}
+		Near(t, a[i], sorted[l], 0.3, "soft quantile")
 	}
 	// Levels closer than 1/n, and at the ends.
 	if v, err := SoftQuantiles(x, []float64{0.5, 0.5001, 0, 0.0001, 1}, WithEpsilon(0.01)); err != nil ||
@@ -59,9 +57,7 @@ func TestSoftTopK(t *testing.T) {
 		t.Errorf("not falling: %v", soft)
 	}
 	mask, _ := SoftQuantile(x, []float64{0, 1}, WithTargetWeights([]float64{3, 2}))
-	if s := Total(mask); math.Abs(s-2) > 1e-8 {
-		t.Errorf("the mask sums to %v", s)
-	}
+	Near(t, Total(mask), 2, 1e-8, "the mask sums to")
 }
 
 // TestQuantileWeightsSum: shares do not overlap, at the walls and for levels that differ by

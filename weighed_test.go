@@ -95,9 +95,7 @@ func TestSampleWeights(t *testing.T) {
 				}
 				got := Fitted(t, FitNMF, x, 3,
 					append(opts, WithInit(u, v), WithSampleWeights(weights))...)
-				if a, b := got.History[0], first; !(math.Abs(a-b) <= 1e-12*b) {
-					t.Errorf("the start has a loss of %v, want %v", a, b)
-				}
+				Near(t, got.History[0], first, 1e-12*first, "the start has a loss of")
 				last := len(got.History) - 1
 				if a, b := got.History[last], want.History[last]; !(a <= b*(1+1e-5)) || !missing &&
 					a < b*(1-1e-5) {
@@ -179,9 +177,7 @@ func TestCellWeights(t *testing.T) {
 				a := Fitted(t, FitNMF, x, 3, append(opts, WithCellWeights(w), WithEpochs(7))...)
 				b := Fitted(t, FitNMF, y, 3, append(opts, WithMissingValues(), WithEpochs(7))...)
 				for i, v := range b.U.Data {
-					if !(math.Abs(a.U.Data[i]-v) <= 1e-9*(1+v)) {
-						t.Fatalf("%s: U %d is %v, want %v", what, i, a.U.Data[i], v)
-					}
+					Close(t, a.U.Data[i], v, 1e-9, "%s: U %d", what, i)
 				}
 			}
 			same("0", x, only, hidden, opts...)
@@ -218,9 +214,7 @@ func TestBQMFSampleWeights(t *testing.T) {
 		far := func(what string, a, b []float64, within float64) {
 			t.Helper()
 			for i, v := range b {
-				if !(math.Abs(a[i]-v) <= within*(1+math.Abs(v))) {
-					t.Fatalf("%s: %s %d is %v, want %v", name, what, i, a[i], v)
-				}
+				Close(t, a[i], v, within, "%s: %s %d", name, what, i)
 			}
 		}
 		far("U", got.U.Data, want.U.Data, 1e-9)
@@ -357,9 +351,7 @@ func TestConsensusOfWeights(t *testing.T) {
 	}
 	missing, plain := of(holes, WithMissingValues()), of(x)
 	for s, l := range of(x, WithCellWeights(only)).Losses {
-		if !(math.Abs(l-missing.Losses[s]) <= 1e-9*l) {
-			t.Errorf("seed %d: a loss of %v, of missing cells %v", s, l, missing.Losses[s])
-		}
+		Near(t, l, missing.Losses[s], 1e-9*l, "seed %d: the loss, by missing cells", s)
 	}
 	if l := of(x, WithSampleWeights(times)).Losses; l[0] == plain.Losses[0] {
 		t.Error("samples weigh nothing")

@@ -197,9 +197,7 @@ func TestFixedU(t *testing.T) {
 				}
 				v := Answer(t, m.Transform, x)
 				for i, want := range v.Data {
-					if got := m.V.Data[i]; !(math.Abs(got-want) <= 1e-3*(1+want)) {
-						t.Errorf("V %d is %v, by Transform %v", i, got, want)
-					}
+					Close(t, m.V.Data[i], want, 1e-3, "V %d, by Transform", i)
 				}
 			})
 		}
@@ -233,9 +231,7 @@ func TestPenaltiesOfScikit(t *testing.T) {
 		for l, row := range c.Few {
 			for j, want := range row {
 				for what, got := range map[string]float64{"V": of.V.At(l, j), "Transform": placed.At(l, j)} {
-					if !(math.Abs(got-want) <= 2e-4*(1+want)) {
-						t.Errorf("%s, %v: %s %d %d is %v, scikit-learn %v", c.Loss, p, what, l, j, got, want)
-					}
+					Close(t, got, want, 2e-4, "%s, %v: %s %d %d, by scikit-learn", c.Loss, p, what, l, j)
 				}
 			}
 		}

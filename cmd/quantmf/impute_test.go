@@ -274,9 +274,7 @@ func TestImputeErrors(t *testing.T) {
 				t.Errorf("%s, %s: %d are better", c.args, value, better)
 			}
 			// An interval's end may lie on a value, which then counts by a part.
-			if math.Abs(*o.IntervalHeld-held/all) > 0.01 {
-				t.Errorf("intervals hold %g, here %g", *o.IntervalHeld, held/all)
-			}
+			Near(t, *o.IntervalHeld, held/all, 0.01, "what intervals hold")
 		}
 	}
 }
@@ -400,9 +398,7 @@ func TestWithin(t *testing.T) {
 		{0, 0.1, 0.5, 0}, {0, 0.5, 0.5, 0.5}, {0.5, 1, 0.5, 0.5}, {0, 1, 0.5, 0.5}, {0.3, 0.6, 0.5, 1},
 		{0.2, 0.3, 0.5, 0.5}, {0.8, 1, 0.5, 0},
 	} {
-		if got := within(c.below, c.upTo, c.p); !(math.Abs(got-c.want) <= 1e-12) {
-			t.Errorf("%v: %v", c, got)
-		}
+		Near(t, within(c.below, c.upTo, c.p), c.want, 1e-12, "%v", c)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestCoordinates: distances are those of UV for a BQMF and those of the rows of V in standard deviations
@@ -74,9 +75,7 @@ func TestCoordinates(t *testing.T) {
 						want += math.Pow((of.At(r, i)-of.At(r, j))/s, 2)
 					}
 				}
-				if math.Abs(got-want) > 1e-9*(1+want) {
-					t.Errorf("%s: samples %d and %d are %v apart, want %v", c.method, i, j, got, want)
-				}
+				Close(t, got, want, 1e-9, "%s: from sample %d to %d", c.method, i, j)
 			}
 		}
 		sum, last := 0.0, math.Inf(1)
@@ -95,9 +94,7 @@ func TestCoordinates(t *testing.T) {
 				}
 			}
 		}
-		if math.Abs(sum-1) > 1e-12 {
-			t.Errorf("%s: shares sum to %v", c.method, sum)
-		}
+		Near(t, sum, 1, 1e-12, "%s: shares sum to", c.method)
 	}
 	if axes, _ := account.Coordinates("NMF", quantmf.NewMat(3, 2), quantmf.NewMat(2, 4)); axes.Rows != 0 {
 		t.Error("axes of samples that are all alike")

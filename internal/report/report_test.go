@@ -352,9 +352,7 @@ func TestStatistics(t *testing.T) {
 	f.X.Set(0, 0, math.NaN())
 	f.Goodness = []quantmf.Goodness{{Divergence: 1, Spread: 4}, {Divergence: 0.5, Spread: 3}}
 	// 3 cells and 4
-	if own := f.explained(); math.Abs(own-19./24) > 1e-15 {
-		t.Errorf("explained %v", own)
-	}
+	Near(t, f.explained(), 19./24, 1e-15, "explained")
 	clear(f.Goodness)
 	if own := f.explained(); own != 1 {
 		t.Errorf("of nothing %v are explained", own)
