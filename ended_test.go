@@ -68,9 +68,7 @@ func TestContextWithinRow(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, how, err)
 			}
 			got := Must(f(append(slices.Clone(opts), WithContext(t.Context()))...))(t)
-			if !slices.Equal(got, want) {
-				t.Errorf("%s, %s: other numbers after a call that was ended", name, how)
-			}
+			EqualAll(t, got, want, "%s, %s: other numbers after a call that was ended", name, how)
 		}
 	}
 }

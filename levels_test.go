@@ -124,12 +124,8 @@ func TestChosenRanksAlongWeights(t *testing.T) {
 	}
 	forward, want := Must(tr.RankJVP(Gradient{B: along}))(t), Must(tr.QuantileJVP(q, Gradient{B: along}))(t)
 	back, wantBack := Must(tr.RankVJP(z))(t).B, Must(tr.QuantileVJP(q, z))(t).B
-	for i := range want {
-		Near(t, forward[i], want[i], 1e-9*n, "sample %d", i)
-	}
-	for j := range wantBack {
-		Near(t, back[j], wantBack[j], 1e-9*n*n, "level %d", j)
-	}
+	NearAll(t, forward, want, 1e-9*n, "sample")
+	NearAll(t, back, wantBack, 1e-9*n*n, "level")
 }
 
 // TestChosenExtremes: with chosen levels, too, nothing that numbers near the largest give is infinite, and
@@ -192,9 +188,8 @@ func TestOperatorsOfRows(t *testing.T) {
 			z := with(values, func(i, k int, _ float64) float64 { return math.Sin(float64(2*i + 3*k)) })
 			back := Must(f.back(x, z, by(1)...))(t)
 			for i := range d {
-				if got := Must(f.alone(x.Row(i), opts...))(t); !slices.Equal(got, values.Row(i)) {
-					t.Errorf("%s, %s: row %d has other numbers alone", name, what, i)
-				}
+				EqualAll(t, Must(f.alone(x.Row(i), opts...))(t), values.Row(i),
+					"%s, %s: row %d has other numbers alone", name, what, i)
 				left, right, scale := Dot(z.Row(i), along.Row(i)), Dot(back.Row(i), dx.Row(i)), 0.0
 				for j, g := range back.Row(i) {
 					scale += math.Abs(g * dx.At(i, j))
@@ -203,9 +198,8 @@ func TestOperatorsOfRows(t *testing.T) {
 				// Solve has the values at chosen levels, the rows those at all places
 				if name != "default" && name != "smoothest" {
 					got := Must(f.along(Solved(t, x.Row(i), opts...), Gradient{X: dx.Row(i)}))(t)
-					if !slices.Equal(got, along.Row(i)) {
-						t.Errorf("%s, %s: row %d has other derivatives alone", name, what, i)
-					}
+					EqualAll(t, got, along.Row(i), "%s, %s: row %d has other derivatives alone", name, what,
+						i)
 				}
 				if name == "exact" || name == "iterated" { // there the formula is not that of differences
 					continue

@@ -159,9 +159,7 @@ func TestShares(t *testing.T) {
 	for _, p := range topFeatures(s, g, 6)[0] {
 		at = append(at, p.Index)
 	}
-	if !slices.Equal(at, []int{3, 4, 5, 2, 0, 1}) {
-		t.Errorf("order %v", at)
-	}
+	EqualAll(t, at, []int{3, 4, 5, 2, 0, 1}, "order")
 	if got := topFeatures(s, g, -1); len(got) != 2 || len(got[0]) != 0 {
 		t.Errorf("count -1: %v", got)
 	}

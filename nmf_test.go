@@ -314,9 +314,7 @@ func TestDeadComponents(t *testing.T) {
 			}
 			dead = append(dead, data.Col)
 		}
-		if !slices.Equal(dead, c.dead) {
-			t.Errorf("%s: components %v are said to be dead, want %v", name, dead, c.dead)
-		}
+		EqualAll(t, dead, c.dead, "%s: components said to be dead", name)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"testing"
 
 	. "github.com/quantmf/quantmf"
@@ -34,9 +33,8 @@ func TestPredictWorkers(t *testing.T) {
 		want := Answer(t, m.Predict, x)
 		for workers := range 3 {
 			again := Must(UnmarshalModel(FileOf(t, m), WithWorkers(workers)))(t)
-			if got := Answer(t, again.Predict, x); !slices.Equal(got.Data, want.Data) {
-				t.Errorf("%v by %d workers: other numbers", method, workers)
-			}
+			EqualAll(t, Answer(t, again.Predict, x).Data, want.Data, "%v by %d workers: other numbers",
+				method, workers)
 		}
 	}
 	if err := ErrorOf(UnmarshalModel(nil, WithEpsilon(1))); !Typed(err) {

@@ -309,9 +309,7 @@ func TestChoice(t *testing.T) {
 			WithLine(m.Line), WithEpochs(len(m.History)-1))
 		a, _ := m.MarshalBinary()
 		b, _ := told.MarshalBinary()
-		if !bytes.Equal(a, b) {
-			t.Errorf("%s: told what was chosen, the fit is another", c.name)
-		}
+		EqualAll(t, a, b, "%s: told what was chosen, the fit is another", c.name)
 		given, err := FitQMF(ctx, c.x, c.k, WithInit(m.U, m.V), WithEpochs(1))
 		if err != nil || given.Start != StartAuto || given.Shrinkage != 0 {
 			t.Errorf("%s: from given factors %v, %v, %v", c.name, given.Start, given.Shrinkage, err)
@@ -781,9 +779,8 @@ func TestScoresOfRows(t *testing.T) {
 		if some.History[0] == all.History[0] || some.History[0] > 1.4*all.History[0] {
 			t.Errorf("%s: loss %v from some rows, %v from all", c.name, some.History[0], all.History[0])
 		}
-		if !bytes.Equal(FileOf(t, some), Must(of(100*60, 7).MarshalBinary())(t)) {
-			t.Errorf("%s: seven workers have other bits than one", c.name)
-		}
+		EqualAll(t, FileOf(t, some), Must(of(100*60, 7).MarshalBinary())(t),
+			"%s: seven workers have other bits than one", c.name)
 		f := fitOf(t, x, 2, func(of *config) {
 			for _, o := range opts {
 				o.setting().check(of)

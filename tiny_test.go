@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	. "github.com/quantmf/quantmf"
@@ -56,9 +55,7 @@ func TestLossesInAnyUnit(t *testing.T) {
 	for i := range small {
 		small[i] = math.Ldexp(small[i], 600)
 	}
-	if !slices.Equal(one, small) {
-		t.Errorf("2^-300: %v, want %v", small, one)
-	}
+	EqualAll(t, one, small, "2^-300")
 	var data *DataError
 	if none, err := losses(-900); !errors.As(err, &data) {
 		t.Errorf("2^-900: %v, %v", none, err)

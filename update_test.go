@@ -79,9 +79,7 @@ func TestUpdated(t *testing.T) {
 		OK(t, again.UnmarshalBinary(FileOf(t, m)))
 		again.workers = workers
 		got := Answer(t, again.Updated, rowsOf{fresh})
-		if p := Answer(t, got.Predict, fresh); !slices.Equal(p.Data, want.Data) {
-			t.Errorf("%d workers, rows: another model", workers)
-		}
+		EqualAll(t, Answer(t, got.Predict, fresh).Data, want.Data, "%d workers, rows: another model", workers)
 		read := new(BQMF)
 		OK(t, read.UnmarshalBinary(FileOf(t, got)))
 		if p := Answer(t, read.Predict, fresh); !slices.Equal(p.Data, want.Data) {

@@ -1,7 +1,6 @@
 package shards
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"testing"
@@ -29,9 +28,8 @@ func TestShardLastIsBest(t *testing.T) {
 		}
 		s := newShelf(t)
 		OK(t, PlanNMF(t.Context(), s, 2, x, 2, opts...))
-		if !bytes.Equal(marshalled(t, finish(t, s)), marshalled(t, one)) {
-			t.Errorf("%s: the model is not that of one machine", name)
-		}
+		EqualAll(t, marshalled(t, finish(t, s)), marshalled(t, one),
+			"%s: the model is not that of one machine", name)
 	}
 }
 
@@ -77,8 +75,7 @@ func TestShardMinusZero(t *testing.T) {
 		for _, z := range []quantmf.Mat{x, y} { // the shelf wants the same bytes
 			OK(t, PlanQMF(t.Context(), s, 2, z, 2, opts...))
 		}
-		if !bytes.Equal(marshalled(t, finish(t, s)), marshalled(t, one)) {
-			t.Errorf("%s: the model is not that of one machine", name)
-		}
+		EqualAll(t, marshalled(t, finish(t, s)), marshalled(t, one),
+			"%s: the model is not that of one machine", name)
 	}
 }

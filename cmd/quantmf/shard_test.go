@@ -68,18 +68,14 @@ func TestShard(t *testing.T) {
 		quiet(t, 0, "shard plan "+c.plan+" -shards 3 -progress none -o "+dir+" wide.tsv")
 		toEnd(t, dir, 3)
 		quiet(t, 0, "shard finish -o got -u U.tsv "+dir)
-		if !bytes.Equal(numbersOf(t, "got"), numbersOf(t, "want")) {
-			t.Errorf("%s: another model", c.plan)
-		}
+		EqualAll(t, numbersOf(t, "got"), numbersOf(t, "want"), "%s: another model", c.plan)
 		told, _ := quiet(t, 0, "inspect got")
 		line := regexp.MustCompile(`(?m)^Command +quantmf (fit .*)$`).FindStringSubmatch(told)
 		if line == nil || !strings.Contains(told, "wide.tsv") {
 			t.Fatal(told)
 		}
 		quiet(t, 0, line[1]+" -compare none -progress none -o again")
-		if !bytes.Equal(numbersOf(t, "again"), numbersOf(t, "want")) {
-			t.Errorf("%s makes another model", line[1])
-		}
+		EqualAll(t, numbersOf(t, "again"), numbersOf(t, "want"), "%s makes another model", line[1])
 		if u := read(t, "U.tsv"); !strings.HasPrefix(u.Features[0], "gene") {
 			t.Error(u.Features[0])
 		}
@@ -226,9 +222,7 @@ func TestShardKilled(t *testing.T) {
 			quantmf("shard step -shard 1 D -round " + round)
 		}
 		quantmf("shard finish -o got D")
-		if !bytes.Equal(numbersOf(t, "got"), numbersOf(t, "want")) {
-			t.Fatalf("another model after %d kills", kills)
-		}
+		EqualAll(t, numbersOf(t, "got"), numbersOf(t, "want"), "another model after %d kills", kills)
 	}
 	t.Logf("%d kills, a temporary file left: %v", kills, left)
 }
@@ -287,8 +281,6 @@ func TestShardScripts(t *testing.T) {
 	}
 	all.Wait()
 	for _, got := range []string{"rounds.model", "fit.model"} {
-		if !bytes.Equal(numbersOf(t, got), numbersOf(t, "want")) {
-			t.Errorf("%s is another model", got)
-		}
+		EqualAll(t, numbersOf(t, got), numbersOf(t, "want"), "%s is another model", got)
 	}
 }

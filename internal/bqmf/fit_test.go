@@ -494,9 +494,7 @@ func TestPosteriorInTheRoomOfTheFit(t *testing.T) {
 		a, b := f.Posterior(rows, 2*q.d+2), fresh.Posterior(rows, 2*q.d+2)
 		for _, both := range [][2][]float64{{a.U, b.U}, {a.V, b.V}, {a.BU, b.BU}, {a.BV, b.BV},
 			{a.Tau, b.Tau}, {a.Rho, b.Rho}, {f.BU, before.BU}, {f.BV, before.BV}, {f.U, before.U}} {
-			if !slices.Equal(both[0], both[1]) {
-				t.Fatalf("epoch %d: not the posterior of the state", e)
-			}
+			EqualAll(t, both[0], both[1], "epoch %d: not the posterior of the state", e)
 		}
 		if a.Unit != b.Unit || f.Unit != before.Unit {
 			t.Fatalf("epoch %d: units %v, %v of the state's %v", e, a.Unit, b.Unit, before.Unit)

@@ -236,9 +236,7 @@ func TestPacked(t *testing.T) {
 				at++
 			}
 		}
-		if !slices.Equal(packed[size:], b[size:]) {
-			t.Fatalf("k %d: the padding is written", k)
-		}
+		EqualAll(t, packed[size:], b[size:], "k %d: the padding is written", k)
 	}
 }
 

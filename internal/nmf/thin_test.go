@@ -166,9 +166,7 @@ func TestThinGroups(t *testing.T) {
 	p.X[2*Group*n+1] = 1
 	f := NewUpdates(*p)
 	Must(f.Begin())(t)
-	if want := []bool{true, true, false, false, false}; !slices.Equal(f.thin.groups, want) {
-		t.Fatalf("thin are %v, want %v", f.thin.groups, want)
-	}
+	EqualAll(t, f.thin.groups, []bool{true, true, false, false, false}, "thin")
 	check := p.textbook(t)
 	Must(f.Epoch(0))(t)
 	check()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // ends returns the least and the largest of x.
@@ -45,23 +46,17 @@ func TestOrder(t *testing.T) {
 		var work Sorter
 		work.Resize(nil, n)
 		work.Sort(got, x)
-		if !slices.Equal(got, want) {
-			t.Fatalf("n = %d: from nothing %v, want %v", n, got, want)
-		}
+		EqualAll(t, got, want, "n = %d: from nothing", n)
 		if n > 0 {
 			work.Buckets(got, x, x, ends(x))
-			if !slices.Equal(got, want) {
-				t.Fatalf("n = %d: from buckets %v, want %v", n, got, want)
-			}
+			EqualAll(t, got, want, "n = %d: from buckets", n)
 		}
 		for range min(n, 20) { // a few swaps away
 			a, b := r.IntN(n), r.IntN(n)
 			got[a], got[b] = got[b], got[a]
 		}
 		work.Mend(got, x)
-		if !slices.Equal(got, want) {
-			t.Fatalf("n = %d: kept %v, want %v", n, got, want)
-		}
+		EqualAll(t, got, want, "n = %d: kept", n)
 	}
 }
 

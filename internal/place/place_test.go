@@ -455,9 +455,7 @@ func TestNearRows(t *testing.T) {
 		want = append(want, c.of)
 	}
 	slices.Sort(want)
-	if !slices.Equal(b.near, want) {
-		t.Errorf("the nearest are looked for on %v, want %v", b.near, want)
-	}
+	EqualAll(t, b.near, want, "the nearest are looked for on")
 	if len(b.rows) != d-1 || len(b.phi) != nearRows*kernel.Pad(n) {
 		t.Errorf("%d features and %d values of φ", len(b.rows), len(b.phi))
 	}

@@ -625,9 +625,7 @@ func TestChart(t *testing.T) {
 		}
 		slices.Sort(want)
 		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("line %d: %q, want %q", k, got, want)
-		}
+		EqualAll(t, got, want, "line %d", k)
 		has(t, pic.text, `class="key"`, ">"+l.Name+"</text>")
 	}
 	for _, c := range []Chart{c, {}} {
@@ -665,9 +663,7 @@ func TestOdd(t *testing.T) {
 		`1 feature is the same in all samples as an earlier one: "f1"`,
 		`1 sample is the same in all features as an earlier one: "s7"`,
 	}
-	if got := f.oddities(); !slices.Equal(got, want) { // 35 is ten ranges of 3 beyond 5: no more than that
-		t.Errorf("%q, want %q", got, want)
-	}
+	EqualAll(t, f.oddities(), want, "oddities") // 35 is ten ranges of 3 beyond 5: no more than that
 	f.X.Set(4, 6, 35.5)
 	if got := f.oddities(); len(got) != 5 ||
 		got[2] != `1 value is more than 10 interquartile ranges beyond the quartiles of the feature, in 1 `+
@@ -918,8 +914,6 @@ func TestWard(t *testing.T) {
 		if got[0] != want[0] {
 			slices.Reverse(got)
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%d points: %v, want %v", n, got, want)
-		}
+		EqualAll(t, got, want, "%d points", n)
 	}
 }

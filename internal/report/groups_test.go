@@ -107,9 +107,7 @@ func TestOrderOfPanels(t *testing.T) {
 	if turns != 1 {
 		t.Errorf("like rows are not beside like: %v", arranged(f).rows)
 	}
-	if got := arranged(f).columns; !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}) {
-		t.Errorf("samples are not as in the table: %v", got)
-	}
+	EqualAll(t, arranged(f).columns, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, "samples are not as in the table")
 	f.Order = "tree"
 	columns := arranged(f).columns
 	changes := 0
@@ -120,14 +118,10 @@ func TestOrderOfPanels(t *testing.T) {
 		t.Errorf("like is not beside like: %v", columns)
 	}
 	f.Order = "c1"
-	if got := arranged(f).columns; !slices.Equal(got, []int{7, 5, 3, 1, 8, 6, 4, 2, 0}) {
-		t.Errorf("by their amount of c1: %v", got)
-	}
+	EqualAll(t, arranged(f).columns, []int{7, 5, 3, 1, 8, 6, 4, 2, 0}, "by their amount of c1")
 	f.Order = ""
 	f.SampleGroups = Groups{Names: []string{"A", "B"}, Of: []int{1, 0, -1, 1, 0, -1, 1, 0, -1}}
-	if got := arranged(f).columns; !slices.Equal(got, []int{1, 4, 7, 0, 3, 6, 2, 5, 8}) {
-		t.Errorf("groups of samples: %v", got)
-	}
+	EqualAll(t, arranged(f).columns, []int{1, 4, 7, 0, 3, 6, 2, 5, 8}, "groups of samples")
 	f.FeatureGroups = Groups{Names: []string{"C"}, Of: make([]int, 20)}
 	for i := range 10 {
 		f.FeatureGroups.Of[i] = -1

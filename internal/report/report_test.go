@@ -371,9 +371,7 @@ func TestStatistics(t *testing.T) {
 		math.Abs(offset-3e-300) > 1e-314 {
 		t.Errorf("%v + %v x", offset, slope)
 	}
-	if got := account.Largest([]float64{1, 5, 5, 0}, 3); !slices.Equal(got, []int{1, 2, 0}) {
-		t.Errorf("largest %v", got)
-	}
+	EqualAll(t, account.Largest([]float64{1, 5, 5, 0}, 3), []int{1, 2, 0}, "largest")
 }
 
 // TestPolicy: the page forbids scripts and whatever is not in it; its style is the one whose

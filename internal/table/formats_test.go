@@ -290,9 +290,7 @@ func TestWriteFormats(t *testing.T) {
 		for _, to := range []io.Writer{&b, &again} {
 			OK(t, table.Write(to, name, "feature", rows, columns, m))
 		}
-		if !bytes.Equal(b.Bytes(), again.Bytes()) {
-			t.Errorf("%s: written twice, it differs", name)
-		}
+		EqualAll(t, b.Bytes(), again.Bytes(), "%s: written twice, it differs", name)
 		got := Must(table.Read(&b, name, anything))(t)
 		want := "[g 1 gü] [a b c]"
 		if strings.Contains(strings.ToLower(name), ".npy") || strings.Contains(name, ".mtx") {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -202,9 +201,7 @@ func TestHeldWithoutEmpty(t *testing.T) {
 			t.Fatalf("%d × %d, %d samples: %q", d, n, len(got.Samples), got.Warnings)
 		}
 		if err := got.EachRow(func(i int, row []float64) {
-			if !slices.Equal(row, want.X.Row(i)) {
-				t.Errorf("row %d: %v, want %v", i, row, want.X.Row(i))
-			}
+			EqualAll(t, row, want.X.Row(i), "row %d", i)
 		}); err != nil {
 			t.Error(err)
 		}

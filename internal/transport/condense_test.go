@@ -366,9 +366,9 @@ func TestPointsOfClusters(t *testing.T) {
 			got[1] += f.a[i] * at
 			got[2] += f.a[i] * at * at
 		}
-		for k, want := range r.condensed.sums[4*bin : 4*bin+3] {
-			Near(t, got[k], want, 1e-12, "of samples about %v of variance %v moment %d", mean, variance, k)
-		}
+		NearAll(t, got[:], r.condensed.sums[4*bin:4*bin+3], 1e-12,
+			"of samples about %v of variance %v moment",
+			mean, variance)
 	}
 }
 

@@ -40,6 +40,19 @@ func Equal[T comparable](t testing.TB, got, want T, what string, args ...any) {
 	}
 }
 
+// EqualAll is Equal of the first of many values that is not.
+func EqualAll[T comparable](t testing.TB, got, want []T, what string, args ...any) {
+	t.Helper()
+	i := 0
+	for i < min(len(got), len(want)) && got[i] == want[i] {
+		i++
+	}
+	if i < max(len(got), len(want)) {
+		t.Errorf("%s: %d values, from number %d on %v, want %d, %v", fmt.Sprintf(what, args...), len(got), i,
+			got[i:min(i+3, len(got))], len(want), want[i:min(i+3, len(want))])
+	}
+}
+
 // reports counts what Near has said: after some dozens it ends the test, which may compare millions.
 var reports atomic.Int32
 
