@@ -75,10 +75,15 @@ func TestOptionBounds(t *testing.T) {
 			}
 		}
 	}
+	nan := math.NaN()
+	check(false, WithEpsilon(nan), WithTolerance(0), WithMaxIterations(0), WithWorkers(-1), WithLevels(0),
+		WithSquash(99), WithEpochs(-1), WithLearningRate(0), WithLearningRate(1e9), WithBatch(0),
+		WithPenalty(-1), WithShrinkage(nan), WithShrinkage(1e300), WithLine(nan), WithPatience(0),
+		WithRestarts(0), WithSchedule(9))
 	check(true, WithLoss(-2), WithLoss(4))
-	check(false, WithLoss(Loss(down(-2))), WithLoss(Loss(up(4))), WithLoss(Loss(math.NaN())))
+	check(false, WithLoss(Loss(down(-2))), WithLoss(Loss(up(4))), WithLoss(Loss(nan)))
 	check(true, WithValidation(0.5), WithValidation(5e-324))
-	check(false, WithValidation(0), WithValidation(up(0.5)), WithValidation(math.NaN()))
+	check(false, WithValidation(0), WithValidation(up(0.5)), WithValidation(nan))
 	check(true, WithEnds(EndsFree), WithEnds(EndsPinned))
 	check(false, WithEnds(EndsPinned+1))
 	check(true, WithStart(StartAuto), WithStart(StartSVD))
