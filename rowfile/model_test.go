@@ -11,16 +11,14 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/rowfile"
 )
 
 // smallModel is an NMF of a 3 × 4 matrix, with names.
 func smallModel(t testing.TB) *rowfile.Model {
 	x, _ := quantmf.MatOf([]float64{1, 2, 3, 4}, []float64{2, 4, 6, 8}, []float64{5, 4, 3, 2})
-	m, err := quantmf.FitNMF(context.Background(), x, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := Must(quantmf.FitNMF(context.Background(), x, 2))(t)
 	return &rowfile.Model{Of: m, Features: []string{"cpu", "disk", "free"},
 		Samples: []string{"h1", "h2", "h3", "h4"}, Log1p: true}
 }
@@ -28,14 +26,8 @@ func smallModel(t testing.TB) *rowfile.Model {
 // TestModel: a model comes back with its names; damaged names and another number of them are errors.
 func TestModel(t *testing.T) {
 	m := smallModel(t)
-	data, err := m.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := rowfile.UnmarshalModel(data, quantmf.WithWorkers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := Must(m.MarshalBinary())(t)
+	back := Must(rowfile.UnmarshalModel(data, quantmf.WithWorkers(1)))(t)
 	if !slices.Equal(back.Features, m.Features) || !slices.Equal(back.Samples, m.Samples) || !back.Log1p ||
 		back.Of.Rank() != 2 {
 		t.Errorf("%+v", back)
@@ -64,15 +56,9 @@ func TestModel(t *testing.T) {
 
 // TestMatch: rows come in the order of the model, by name; what the file lacks is missing.
 func TestMatch(t *testing.T) {
-	f, err := rowfile.Read(strings.NewReader("name,a,b\nfree,1,2\nnew,3,4\ncpu,5,6\n"), "x",
-		rowfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := f.Match([]string{"cpu", "disk", "free"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := Must(rowfile.Read(strings.NewReader("name,a,b\nfree,1,2\nnew,3,4\ncpu,5,6\n"), "x",
+		rowfile.Options{}))(t)
+	x := Must(f.Match([]string{"cpu", "disk", "free"}))(t)
 	row := make([]float64, 2)
 	for i, want := range [][]float64{{5, 6}, {math.NaN(), math.NaN()}, {1, 2}} {
 		if err := x.ReadRow(row, i); err != nil || fmt.Sprint(row) != fmt.Sprint(want) {

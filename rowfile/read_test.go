@@ -9,13 +9,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/quantmf/quantmf"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
+	"github.com/quantmf/quantmf/internal/table"
 	"github.com/quantmf/quantmf/rowfile"
 )
 
@@ -24,9 +24,7 @@ import (
 func ways(t *testing.T, name, text string, turned bool) map[string]func() (*rowfile.File, error) {
 	dir, o := t.TempDir(), rowfile.Options{SamplesInRows: turned}
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, os.WriteFile(path, []byte(text), 0o666))
 	return map[string]func() (*rowfile.File, error){
 		"a reader": func() (*rowfile.File, error) {
 			return rowfile.Read(struct{ io.Reader }{strings.NewReader(text)}, name, o)
@@ -37,6 +35,22 @@ func ways(t *testing.T, name, text string, turned bool) map[string]func() (*rowf
 		"a file":        func() (*rowfile.File, error) { return rowfile.Open(path, o) },
 		"a file system": func() (*rowfile.File, error) { return rowfile.OpenFS(os.DirFS(dir), name, o) },
 	}
+}
+
+// holds reports a file that has not these numbers and names, and closes it.
+func holds(t *testing.T, what string, f *rowfile.File, x quantmf.Mat, features, samples []string) {
+	t.Helper()
+	if d, n := f.Rows.Dims(); d != x.Rows || n != x.Cols {
+		t.Fatalf("%s: %d × %d", what, d, n)
+	}
+	row := make([]float64, x.Cols)
+	for i := range x.Rows {
+		OK(t, f.Rows.ReadRow(row, i))
+		EqualAll(t, row, x.Row(i), "%s: row %d", what, i)
+	}
+	EqualAll(t, f.Features, features, "%s: features", what)
+	EqualAll(t, f.Samples, samples, "%s: samples", what)
+	OK(t, f.Close())
 }
 
 // TestReadWrite: what Write writes in any format is read back in every way, the names where the format has
@@ -55,30 +69,12 @@ func TestReadWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, err)
 			}
+			names := [2][]string{features, samples}
+			if strings.Contains(name, ".mtx") || strings.Contains(name, ".npy") {
+				names = [2][]string{table.Numbered("f", 2), table.Numbered("s", 3)}
+			}
 			for what, read := range ways(t, name, file.String(), transposed) {
-				f, err := read()
-				if err != nil {
-					t.Errorf("%s by %s: %v", name, what, err)
-					continue
-				}
-				got := quantmf.NewMat(2, 3)
-				if d, n := f.Rows.Dims(); d != 2 || n != 3 {
-					t.Errorf("%s by %s, samples in rows %v: %d × %d", name, what, transposed, d, n)
-					continue
-				}
-				for i := range 2 {
-					if err := f.Rows.ReadRow(got.Row(i), i); err != nil {
-						t.Error(err)
-					}
-				}
-				named := !strings.Contains(name, ".mtx") && !strings.Contains(name, ".npy")
-				if !slices.Equal(got.Data, x.Data) || len(f.Features) != 2 || len(f.Samples) != 3 ||
-					named && (!slices.Equal(f.Features, features) || !slices.Equal(f.Samples, samples)) {
-					t.Errorf("%s by %s: %v, %q, %q", name, what, got.Data, f.Features, f.Samples)
-				}
-				if err := f.Close(); err != nil {
-					t.Error(err)
-				}
+				holds(t, name+" by "+what, Must(read())(t), x, names[0], names[1])
 			}
 		}
 	}
@@ -98,9 +94,7 @@ func TestSamplesInRows(t *testing.T) {
 	}
 	written := func(name string) string {
 		var b strings.Builder
-		if err := rowfile.Write(&b, name, x.T(), make([]string, n), make([]string, d)); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, rowfile.Write(&b, name, x.T(), make([]string, n), make([]string, d)))
 		return b.String()
 	}
 	whole := fmt.Sprintf("%%%%MatrixMarket matrix array integer general\n%d %d\n", n, d)
@@ -124,20 +118,7 @@ func TestSamplesInRows(t *testing.T) {
 			if got := fmt.Sprintf("%T", f.Rows); what == "a file" && got != c.kind {
 				t.Errorf("%s is held as %s, want %s", name, got, c.kind)
 			}
-			rows, cols := f.Rows.Dims()
-			if rows != d || cols != n || len(f.Features) != d || len(f.Samples) != n ||
-				f.Features[d-1] != "f7" || f.Samples[n-1] != "s30" {
-				t.Fatalf("%s by %s: %d × %d, %q, %q", name, what, rows, cols, f.Features, f.Samples)
-			}
-			row := make([]float64, n)
-			for i := range d {
-				if err := f.Rows.ReadRow(row, i); err != nil || !slices.Equal(row, x.Row(i)) {
-					t.Errorf("%s by %s, row %d: %v, want %v (%v)", name, what, i, row, x.Row(i), err)
-				}
-			}
-			if err := f.Close(); err != nil {
-				t.Error(err)
-			}
+			holds(t, name+" by "+what, f, x, table.Numbered("f", d), table.Numbered("s", n))
 		}
 	}
 }
@@ -148,22 +129,12 @@ func TestReadLargeArray(t *testing.T) {
 	x := quantmf.NewMat(40, 1000)
 	x.Set(39, 999, 3)
 	var array strings.Builder
-	if err := rowfile.Write(&array, "x.npy", x, make([]string, 40), make([]string, 1000)); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, rowfile.Write(&array, "x.npy", x, make([]string, 40), make([]string, 1000)))
 	dir, o := t.TempDir(), rowfile.Options{Memory: 1 << 20}
 	path := filepath.Join(dir, "x.npy")
-	if err := os.WriteFile(path, []byte(array.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	in, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := rowfile.Read(in, "x.npy", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, os.WriteFile(path, []byte(array.String()), 0o666))
+	in := Must(os.Open(path))(t)
+	f := Must(rowfile.Read(in, "x.npy", o))(t)
 	row := make([]float64, 1000)
 	if err := f.Rows.ReadRow(row, 39); err != nil || row[999] != 3 {
 		t.Errorf("%v, %v", row[999], err)
@@ -175,10 +146,7 @@ func TestReadLargeArray(t *testing.T) {
 	if _, err := in.Stat(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Close leaves the file open: %v", err)
 	}
-	whole, err := rowfile.OpenFS(os.DirFS(dir), "x.npy", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := Must(rowfile.OpenFS(os.DirFS(dir), "x.npy", o))(t)
 	if _, is := whole.Rows.(quantmf.Mat); !is {
 		t.Errorf("%T of a file system", whole.Rows)
 	}

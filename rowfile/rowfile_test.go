@@ -7,11 +7,11 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 	"github.com/quantmf/quantmf/rowfile"
 )
@@ -41,30 +41,14 @@ func TestOpen(t *testing.T) {
 	write("folder/barcodes.tsv", strings.Join(samples, "\n"))
 	for _, name := range []string{"x.tsv", "x.npy", "x.mtx", "folder/matrix.mtx"} {
 		var b strings.Builder
-		if err := rowfile.Write(&b, name, x, features, samples); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, rowfile.Write(&b, name, x, features, samples))
 		write(name, b.String())
 	}
-	row := make([]float64, n)
 	for name, kind := range map[string]string{"x.tsv": "quantmf.Mat", "x.npy": "*table.npyRows",
 		"x.mtx": "*quantmf.Sparse", "folder": "*quantmf.Sparse"} {
-		f, err := rowfile.Open(filepath.Join(dir, name), rowfile.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := fmt.Sprintf("%T", f.Rows); got != kind || !slices.Equal(f.Features, features) ||
-			!slices.Equal(f.Samples, samples) {
-			t.Errorf("%s: %s, %v, %v", name, got, f.Features, f.Samples)
-		}
-		for i := range d {
-			if err := f.Rows.ReadRow(row, i); err != nil || !slices.Equal(row, x.Row(i)) {
-				t.Errorf("%s: row %d is %v, %v", name, i, row, err)
-			}
-		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		f := Must(rowfile.Open(filepath.Join(dir, name), rowfile.Options{}))(t)
+		Equal(t, fmt.Sprintf("%T", f.Rows), kind, "%s is held as", name)
+		holds(t, name, f, x, features, samples)
 	}
 	if f, err := rowfile.Open(filepath.Join(dir, "nothing"), rowfile.Options{}); f != nil ||
 		!os.IsNotExist(err) {

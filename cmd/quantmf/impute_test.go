@@ -93,9 +93,7 @@ func TestImpute(t *testing.T) {
 	writeTable(t, "holes.csv", given)
 	m := Must(quantmf.FitBQMF(t.Context(), given, 0, quantmf.WithMissingValues()))(t)
 	lo, hi, err := m.Interval(0.8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	_, said := quiet(t, 0, "impute holes.csv -o full.csv.gz -interval 0.8 -checks 0")
 	full, lower, upper := read(t, "full.csv.gz"), read(t, "full.lower.csv.gz"), read(t, "full.upper.csv.gz")
 	mean := m.Reconstruct()
@@ -182,9 +180,7 @@ func predicted(t *testing.T, m *quantmf.BQMF, x, given quantmf.Mat, frobenius bo
 	t.Helper()
 	mean, median := m.Reconstruct(), m.Median()
 	lo, hi, err := m.Interval(0.9)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	far := func(x, t float64) float64 {
 		if frobenius {
 			return (x - t) * (x - t) / 2

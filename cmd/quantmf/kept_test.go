@@ -75,9 +75,7 @@ func TestImputeKept(t *testing.T) {
 			continue
 		}
 		lo, hi, err := b.PredictInterval(t.Context(), x, 0.8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		OK(t, err)
 		keep(lo, x)
 		keep(hi, x)
 		quiet(t, 0, "impute -workers 1 -value median -checks 0 -interval 0.8 -model "+path+

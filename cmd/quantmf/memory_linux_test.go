@@ -89,9 +89,7 @@ func TestFootprint(t *testing.T) {
 		if err == nil {
 			err = f.check(program)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		OK(t, err)
 		f.matrix = words[len(words)-1]
 		x, _, err := f.read(cli.Streams{Err: io.Discard})
 		OK(t, err)

@@ -49,9 +49,7 @@ func readAnswers(t testing.TB, out []byte) (all []answered) {
 	t.Helper()
 	for r := bytes.NewReader(out); r.Len() > 0; {
 		head, body, err := readLengths(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		OK(t, err)
 		text := make([]byte, head)
 		a := answered{body: make([]byte, body)}
 		Must(io.ReadFull(r, text))(t)
@@ -212,9 +210,7 @@ func TestServeMemory(t *testing.T) {
 	fit := frame(`{"id":2,"call":"fit","args":{"method":"nmf","rank":200,"x":{"$array":0}},
 		"arrays":[{"type":"f8","shape":[30,30]}]}`, make([]float64, 900)...)
 	of, _, err := served(t, 20000, big, fit, frame(`{"id":3,"call":"softRank","args":{"x":[1,2]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	for _, id := range []int64{1, 2} {
 		if e := of[id].Error; e == nil || e["kind"] != "MemoryError" || e["limit"] != 20000.0 {
 			t.Errorf("call %d: %v", id, e)
@@ -252,9 +248,7 @@ func TestServeCancel(t *testing.T) {
 		Must(client.Write(f))(t)
 	}
 	client.Close()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	OK(t, <-ended)
 	cancelled := map[int64]bool{}
 	twice := false
 	for _, a := range readAnswers(t, <-told) {

@@ -3,6 +3,8 @@ package cli
 import (
 	"os"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // A blob that another process removes, replaces or cuts short while it is read is missing, whole or damaged,
@@ -32,9 +34,7 @@ func TestFolderOfOthers(t *testing.T) {
 		}
 	}()
 	for range 3000 {
-		if _, err := d.Get("blob"); err != nil {
-			t.Fatal(err)
-		}
+		Must(d.Get("blob"))(t)
 	}
 	close(stop)
 	<-stopped

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 func fill(s string) func(io.Writer) error {
@@ -19,9 +21,7 @@ func writeOne(t *testing.T, path, s string) {
 	o := &Outputs{}
 	defer o.Discard()
 	for _, err := range []error{o.Open(nil, path), o.Write(path, fill(s)), o.Commit()} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		OK(t, err)
 	}
 }
 
@@ -57,13 +57,9 @@ func TestOutputs(t *testing.T) {
 
 	// A failure while writing leaves all as it was.
 	o := &Outputs{}
-	if err := o.Open(nil, "a", "b"); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, o.Open(nil, "a", "b"))
 	before := content("a")
-	if err := o.Write("a", fill("5")); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, o.Write("a", fill("5")))
 	if err := o.Write("b", func(io.Writer) error { return errors.New("full") }); err == nil ||
 		err.Error() != "cannot write b: full" {
 		t.Error(err)

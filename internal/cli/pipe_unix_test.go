@@ -10,6 +10,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 func TestOutputToPipe(t *testing.T) {
@@ -18,9 +20,7 @@ func TestOutputToPipe(t *testing.T) {
 		t.Skip(err)
 	}
 	end, err := os.OpenFile("pipe", os.O_RDWR, 0) // opened for both, so that neither side waits
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	defer end.Close()
 	writeOne(t, "pipe", "through")
 	if info, err := os.Lstat("pipe"); err != nil || info.Mode()&os.ModeNamedPipe == 0 {

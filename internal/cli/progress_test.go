@@ -42,9 +42,7 @@ func TestProgressPhase(t *testing.T) {
 			if i > 0 { // the first comes at once
 				*at = at.Add(time.Second)
 			}
-			if err := p.Report(q); err != nil {
-				t.Fatal(err)
-			}
+			OK(t, p.Report(q))
 		}
 		if mode != "json" {
 			Equal(t, w.String(), want, "%s", mode)
@@ -79,9 +77,7 @@ func TestProgressLeft(t *testing.T) {
 		if e > 1 {
 			*at = at.Add(time.Second)
 		}
-		if err := p.Report(quantmf.Progress{Epoch: e, Epochs: 20, Rows: 6, Loss: 1.5}); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, p.Report(quantmf.Progress{Epoch: e, Epochs: 20, Rows: 6, Loss: 1.5}))
 		if e%2 == 0 {
 			want += fmt.Sprintf("NMF: epoch %d of 20, loss 1.5, 6 rows/s, %s left\n", e,
 				Duration(float64(20-e)))
@@ -104,9 +100,7 @@ func TestProgressUnasked(t *testing.T) {
 		if second > 20 {
 			q = quantmf.Progress{Phase: quantmf.PhaseEpochs, Epoch: second - 20, Epochs: 25, Rows: 6, Loss: 1}
 		}
-		if err := p.Report(q); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, p.Report(q))
 	}
 	want := "QMF: choosing a start, 50 %\nQMF: choosing a start, 100 %\n" +
 		"QMF: epoch 10 of 25, loss 1, 6 rows/s, 15 s left\nQMF: epoch 20 of 25, loss 1, 6 rows/s, 5.0 " +
@@ -152,17 +146,13 @@ func TestProgressCount(t *testing.T) {
 				*at = at.Add(time.Second)
 			}
 			w.Reset()
-			if err := p.Count(done, 20, "fits"); err != nil {
-				t.Fatal(err)
-			}
+			OK(t, p.Count(done, 20, "fits"))
 			Equal(t, w.String(), want(done), "%s", mode)
 		}
 		// Lines that would follow each other at once are left out, but for the last.
 		w.Reset()
 		for done := range 21 {
-			if err := p.Count(done, 20, "fits"); err != nil {
-				t.Fatal(err)
-			}
+			OK(t, p.Count(done, 20, "fits"))
 		}
 		if n := strings.Count(w.String(), " fits"); mode == "plain" && n != 1 || mode == "auto" && n != 0 {
 			t.Errorf("%s: %q", mode, w.String())
@@ -178,9 +168,7 @@ func TestProgressLine(t *testing.T) {
 	p.Begin("QMF")
 	for e := 1; e <= 1000; e++ {
 		*at = at.Add(time.Millisecond)
-		if err := p.Report(quantmf.Progress{Epoch: e, Epochs: 1000, Rows: 5, Loss: 1}); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, p.Report(quantmf.Progress{Epoch: e, Epochs: 1000, Rows: 5, Loss: 1}))
 	}
 	p.End()
 	got := w.String()
@@ -204,9 +192,7 @@ func TestTimeOfFirstEpoch(t *testing.T) {
 		} else {
 			*at = at.Add(time.Minute)
 		}
-		if err := p.Report(q); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, p.Report(q))
 	}
 	if got := w.String(); !strings.HasSuffix(got, "NMF: epoch 1 of 10, loss 1, 3 rows/s, 18 s left\n") {
 		t.Error(got)

@@ -34,10 +34,7 @@ func found(s, pattern string) (out [][]string) {
 
 func number64(t *testing.T, s string) float64 {
 	t.Helper()
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := Must(strconv.ParseFloat(s, 64))(t)
 	return v
 }
 
@@ -630,9 +627,7 @@ func TestChart(t *testing.T) {
 	}
 	for _, c := range []Chart{c, {}} {
 		var b bytes.Buffer
-		if err := c.Write(&b); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, c.Write(&b))
 		wellFormed(t, "<!DOCTYPE html>"+b.String())
 		lacks(t, b.String(), "NaN", "Inf", "var(")
 	}
@@ -760,10 +755,7 @@ func TestTablesOfPage(t *testing.T) {
 	if len(packed) != 1 {
 		t.Fatalf("%d tables are compressed", len(packed))
 	}
-	z, err := gzip.NewReader(bytes.NewReader(unpacked(t, packed[0][0])))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := Must(gzip.NewReader(bytes.NewReader(unpacked(t, packed[0][0]))))(t)
 	text, err := io.ReadAll(z)
 	if err != nil || strings.Count(string(text), "\t") != 4*5000 ||
 		!strings.Contains(string(text), "\nc3\t"+strconv.FormatFloat(wide.V.At(2, 0), 'g', 5, 64)+"\t") {

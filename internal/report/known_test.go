@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/account"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestReadKnownColumns: which columns are tracks, of which kind, and which has the colours.
@@ -71,9 +72,7 @@ func TestReadKnownColumns(t *testing.T) {
 		}
 	}
 	k, _, err := ReadKnown(text, Columns{Time: "days", Event: "died"}, nil, samples)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	age, days := k.Tracks[1], k.Tracks[3]
 	if !math.IsNaN(age.Numbers[7]) || age.Numbers[8] != 38 || days.Numbers[9] != 109 || !days.Event[9] ||
 		days.Event[8] {

@@ -82,9 +82,7 @@ func (f *Fit) curve(t func(i int, w float64) float64) {
 func render(t *testing.T, f Fit) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, f); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, Write(&b, f))
 	return b.String()
 }
 
@@ -105,9 +103,7 @@ func wellFormed(t *testing.T, page string) map[string]int {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		OK(t, err)
 		switch e := token.(type) {
 		case xml.StartElement:
 			name := e.Name.Local
@@ -266,20 +262,15 @@ func TestHeatmapsOfMany(t *testing.T) {
 
 func decoded(t *testing.T, uri string) image.Image {
 	t.Helper()
-	img, err := png.Decode(bytes.NewReader(unpacked(t, strings.TrimPrefix(uri, "data:image/png;base64,"))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := Must(png.Decode(bytes.NewReader(unpacked(t, strings.TrimPrefix(uri,
+		"data:image/png;base64,")))))(t)
 	return img
 }
 
 // unpacked is what a link to data holds.
 func unpacked(t *testing.T, base string) []byte {
 	t.Helper()
-	b, err := base64.StdEncoding.DecodeString(html.UnescapeString(base))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := Must(base64.StdEncoding.DecodeString(html.UnescapeString(base)))(t)
 	return b
 }
 
@@ -404,10 +395,7 @@ func TestList(t *testing.T) {
 	Equal(t, strings.Count(list, "<details>"), 3, "lists")
 	Equal(t, strings.Count(list, "<svg"), len(f.Features), "curves")
 	last := 0
-	telling, err := Telling(f.X, f.Bend, f.Goodness)
-	if err != nil {
-		t.Fatal(err)
-	}
+	telling := Must(Telling(f.X, f.Bend, f.Goodness))(t)
 	for _, i := range account.Largest(telling, len(f.Features)) {
 		at := strings.Index(list, "<li><b>"+html.EscapeString(f.Features[i])+"</b>")
 		if at <= last {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -14,10 +15,7 @@ func TestCategories(t *testing.T) {
 	t.Parallel()
 	const in = "id,sex,age,stage,grade\np1,f,50,2,none\np2,m,NA,1,mild\np3,,41,2,none\np4,f,7,,bad\n"
 	o := table.Options{Missing: true, Transpose: true, Categories: []string{table.AutoCategories, "stage"}}
-	got, err := read(in, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := Must(read(in, o))(t)
 	const want = "sex|age|stage|grade; p1|p2|p3|p4; 0 1 NaN 0/50 NaN 41 7/1 0 1 NaN/2 1 2 0"
 	if is, words := shown(got), fmt.Sprint(got.Words); is != want ||
 		words != "[[f m] [] [1 2] [bad mild none]]" {

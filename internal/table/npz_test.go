@@ -45,9 +45,7 @@ func TestSeveralArrays(t *testing.T) {
 			if err == nil {
 				_, err = w.Write(append([]byte(npyHead("<u1", "1, 1")), byte(i)))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			OK(t, err)
 		}
 		OK(t, z.Close())
 		return &b
