@@ -29,7 +29,7 @@ func benchRow(n, m int) (x, b, q, z []float64) {
 	r := random.Split(21, n*m)
 	x, z = make([]float64, n), make([]float64, n)
 	for i := range x {
-		x[i], z[i] = r.Float64(), normal(&r)
+		x[i], z[i] = r.Float64(), Normal(&r)
 	}
 	b, q = make([]float64, m), make([]float64, m)
 	last := 0.0
@@ -163,7 +163,7 @@ func benchWarm(b *testing.B, n, m int, eps float64) {
 	for k := range near {
 		near[k] = append([]float64(nil), x...)
 		for i := range near[k] {
-			near[k][i] += 0.003 * normal(&src)
+			near[k][i] += 0.003 * Normal(&src)
 		}
 	}
 	passes := 0
@@ -220,7 +220,7 @@ func BenchmarkEpoch(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			r := random.Split(22, c.d)
-			x := Drawn(c.d, c.n, func() float64 { return math.Exp(normal(&r)) })
+			x := Drawn(c.d, c.n, func() float64 { return math.Exp(Normal(&r)) })
 			// The first epoch has the checks and the start with it, and is left out.
 			var began, spent time.Duration
 			Fitted(b, By(c.method), x, c.k,

@@ -24,10 +24,10 @@ import (
 // and a copy with a share of its cells hidden.
 func Bent(d, n, k int, share float64, seed uint64) (x, given Mat) {
 	src := random.Split(seed, 9)
-	draw := func() float64 { return normal(&src) }
+	draw := func() float64 { return Normal(&src) }
 	x = Times(Drawn(d, k, draw), Drawn(k, n, draw))
 	for i, w := range x.Data {
-		x.Data[i] = elem.Exp(0.5*w + 0.3*normal(&src))
+		x.Data[i] = elem.Exp(0.5*w + 0.3*Normal(&src))
 	}
 	given = x.Clone()
 	for i := range given.Data {
@@ -159,11 +159,11 @@ func TestBQMFConstantRows(t *testing.T) {
 	at = 0
 	for i := range with.Rows {
 		if slices.Contains(constant, i) {
-			closeTo(t, "a constant row", said.Row(i), with.Row(i), 0)
+			NearAll(t, said.Row(i), with.Row(i), 0, "a constant row")
 			continue
 		}
-		closeTo(t, "another row", said.Row(i), of.Row(at), 0)
-		closeTo(t, "its u", got.U.Row(i), want.U.Row(at), 0)
+		NearAll(t, said.Row(i), of.Row(at), 0, "another row")
+		NearAll(t, got.U.Row(i), want.U.Row(at), 0, "its u")
 		at++
 	}
 	x := with.Clone()
@@ -171,10 +171,10 @@ func TestBQMFConstantRows(t *testing.T) {
 	x.Set(7, 1, 22)
 	below, upTo, err := got.Probability(x)
 	OK(t, err)
-	closeTo(t, "the probability of less than 20, 22 and 21 where all is 21", below.Row(7)[:3],
-		[]float64{0, 1, 0}, 0)
-	closeTo(t, "the probability of at most 20, 22 and 21 where all is 21", upTo.Row(7)[:3],
-		[]float64{0, 1, 1}, 0)
+	NearAll(t, below.Row(7)[:3], []float64{0, 1, 0}, 0,
+		"the probability of less than 20, 22 and 21 where all is 21")
+	NearAll(t, upTo.Row(7)[:3], []float64{0, 1, 1}, 0,
+		"the probability of at most 20, 22 and 21 where all is 21")
 }
 
 // TestBQMFFileOfOtherLengths: a file of either loss is read back as it was; with right checksums and a
@@ -273,9 +273,9 @@ func twins(d, n, k int, correlation float64, seed uint64) (x, given Mat) {
 	for i := range d {
 		for j := range n {
 			if i%2 == 0 {
-				shared[j] = normal(&src)
+				shared[j] = Normal(&src)
 			}
-			own := normal(&src)
+			own := Normal(&src)
 			x.Set(i, j, x.At(i, j)*elem.Exp(0.8*(math.Sqrt(correlation)*shared[j]+
 				math.Sqrt(1-correlation)*own)))
 			if v := given.At(i, j); v == v {
@@ -301,7 +301,7 @@ func circle(d, n int, seed uint64) (x, given Mat) {
 			waves = 1.5 + 0.4*float64(i/3)
 		}
 		for j, a := range angle {
-			x.Set(i, j, elem.Exp(math.Sin(float64(waves*a)+phase)+0.1*normal(&src)))
+			x.Set(i, j, elem.Exp(math.Sin(float64(waves*a)+phase)+0.1*Normal(&src)))
 		}
 	}
 	given = x.Clone()
@@ -568,9 +568,9 @@ func TestBQMFIntervalsHold(t *testing.T) {
 			x, src := NewMat(24, 60), random.Split(seed, 4)
 			for i := range x.Rows {
 				for j := range x.Cols {
-					x.Set(i, j, 0.1*normal(&src))
+					x.Set(i, j, 0.1*Normal(&src))
 					if i < 8 {
-						x.Set(i, j, normal(&src))
+						x.Set(i, j, Normal(&src))
 					} else {
 						x.Set(i, j, x.At(i%8, j)+x.At(i, j))
 					}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -28,7 +29,7 @@ func BenchmarkPasses(b *testing.B) {
 		p.eps = []float64{1e-1, 1e-2, 1e-3, 1e-4}[src.IntN(4)]
 		kind, uneven := src.IntN(5), []float64{0, 0.5, 2, 4}[src.IntN(4)]
 		for i := range p.x {
-			switch z := normal(&src); kind {
+			switch z := Normal(&src); kind {
 			case 0:
 				p.x[i] = src.Float64()
 			case 1:
@@ -42,7 +43,7 @@ func BenchmarkPasses(b *testing.B) {
 			}
 		}
 		for j := range p.w {
-			p.w[j] = math.Exp(uneven * normal(&src))
+			p.w[j] = math.Exp(uneven * Normal(&src))
 		}
 		p.row.Resize(len(p.x), len(p.w))
 	}

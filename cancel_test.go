@@ -18,7 +18,7 @@ func Lognormal(d, n int) Mat {
 	r := random.Split(5, d)
 	x := NewMat(d, n)
 	for i := range x.Data {
-		x.Data[i] = math.Exp(normal(&r))
+		x.Data[i] = math.Exp(Normal(&r))
 		if i/n%500 == 7 {
 			x.Data[i] = 3
 		}

@@ -156,26 +156,26 @@ func TestCases(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			tr := Solved(t, c.X, c.options(t)...)
 			T := Must(tr.Quantile(c.Q))(t)
-			closeTo(t, "T", T, c.T, 1e-9*largest(c.T))
-			closeTo(t, "R", tr.Rank(), c.R, 1e-9*largest(c.R))
-			closeTo(t, "S", tr.Sort(), c.S, 1e-9*spread(c.X)+2*u*largest(c.X))
+			NearAll(t, T, c.T, 1e-9*LargestOf(c.T), "T")
+			NearAll(t, tr.Rank(), c.R, 1e-9*LargestOf(c.R), "R")
+			NearAll(t, tr.Sort(), c.S, 1e-9*spread(c.X)+2*u*LargestOf(c.X), "S")
 			if c.Iterations > 0 {
 				if tr.Iterations != c.Iterations {
 					t.Errorf("%d iterations, want %d", tr.Iterations, c.Iterations)
 				}
-				closeTo(t, "marginal error", []float64{tr.MarginalError}, []float64{c.Marginal},
-					1e-9*c.Marginal)
+				NearAll(t, []float64{tr.MarginalError}, []float64{c.Marginal}, 1e-9*c.Marginal,
+					"marginal error")
 				return
 			}
 			if !tr.Converged {
 				t.Errorf("not converged: %g after %d passes", tr.MarginalError, tr.Iterations)
 			}
 			for i, row := range c.P {
-				closeTo(t, "P", tr.Plan().Row(i), row, 1e-9)
+				NearAll(t, tr.Plan().Row(i), row, 1e-9, "P")
 			}
 			if c.F != nil { // absent where the potentials are not determined
-				closeTo(t, "F", tr.F, c.F, 1e-9*largest(c.F))
-				closeTo(t, "G", tr.G, c.G, 1e-9*largest(c.G))
+				NearAll(t, tr.F, c.F, 1e-9*LargestOf(c.F), "F")
+				NearAll(t, tr.G, c.G, 1e-9*LargestOf(c.G), "G")
 			}
 
 			slope := c.steepest()
@@ -185,32 +185,32 @@ func TestCases(t *testing.T) {
 				want  vectorGradient
 				scale float64 // max|z|·range(averaged)
 			}{
-				{"T", Must(tr.QuantileVJP(c.Q, c.ZT))(t), c.VjpT, largest(c.ZT) * spread(c.Q)},
-				{"R", Must(tr.RankVJP(c.ZR))(t), c.VjpR, largest(c.ZR) * float64(len(c.X))},
-				{"S", Must(tr.SortVJP(c.ZS))(t), c.VjpS, largest(c.ZS) * spread(c.X)},
+				{"T", Must(tr.QuantileVJP(c.Q, c.ZT))(t), c.VjpT, LargestOf(c.ZT) * spread(c.Q)},
+				{"R", Must(tr.RankVJP(c.ZR))(t), c.VjpR, LargestOf(c.ZR) * float64(len(c.X))},
+				{"S", Must(tr.SortVJP(c.ZS))(t), c.VjpS, LargestOf(c.ZS) * spread(c.X)},
 			} {
 				zero := 64 * u * g.scale
-				within := zero*2/c.Eps*spread(c.Y)*slope + 1e-9*largest(g.want.X)
+				within := zero*2/c.Eps*spread(c.Y)*slope + 1e-9*LargestOf(g.want.X)
 				if c.Squash == "none" && strings.HasPrefix(c.Name, "two clusters") {
 					clusters++
-					within = 1e-10 * largest(g.want.X)
+					within = 1e-10 * LargestOf(g.want.X)
 				}
-				closeTo(t, "∂"+g.name+"/∂x", g.got.X, g.want.X, within)
-				closeTo(t, "∂"+g.name+"/∂y", g.got.Y, g.want.Y, zero*2/c.Eps+1e-9*largest(g.want.Y))
-				closeTo(t, "∂"+g.name+"/∂ε", []float64{g.got.Epsilon}, []float64{g.want.Eps},
-					zero/c.Eps+1e-9*math.Abs(g.want.Eps))
+				NearAll(t, g.got.X, g.want.X, within, "∂%s/∂x", g.name)
+				NearAll(t, g.got.Y, g.want.Y, zero*2/c.Eps+1e-9*LargestOf(g.want.Y), "∂%s/∂y", g.name)
+				NearAll(t, []float64{g.got.Epsilon}, []float64{g.want.Eps},
+					zero/c.Eps+1e-9*math.Abs(g.want.Eps), "∂%s/∂ε", g.name)
 				if g.want.Q != nil {
-					closeTo(t, "∂"+g.name+"/∂q", g.got.Q, g.want.Q, zero+1e-9*largest(g.want.Q))
+					NearAll(t, g.got.Q, g.want.Q, zero+1e-9*LargestOf(g.want.Q), "∂%s/∂q", g.name)
 				}
 				if g.want.A != nil {
-					closeTo(t, "∂"+g.name+"/∂a", g.got.A, g.want.A,
-						zero+u/c.Coupling*g.scale+1e-9*largest(g.want.A))
-					closeTo(t, "∂"+g.name+"/∂b", g.got.B, g.want.B,
-						zero+u/c.Coupling*g.scale+1e-9*largest(g.want.B))
+					NearAll(t, g.got.A, g.want.A, zero+u/c.Coupling*g.scale+1e-9*LargestOf(g.want.A),
+						"∂%s/∂a", g.name)
+					NearAll(t, g.got.B, g.want.B, zero+u/c.Coupling*g.scale+1e-9*LargestOf(g.want.B),
+						"∂%s/∂b", g.name)
 					continue
 				}
 				// Levels coupled below 1e-12: no more than finite can be asked.
-				if v := largest(g.got.A) + largest(g.got.B); v-v != 0 {
+				if v := LargestOf(g.got.A) + LargestOf(g.got.B); v-v != 0 {
 					t.Errorf("∂%s/∂a or ∂%[1]s/∂b is not finite", g.name)
 				}
 			}
@@ -221,8 +221,8 @@ func TestCases(t *testing.T) {
 			d := c.Dir
 			got := Must(tr.QuantileJVP(c.Q,
 				Gradient{X: d.X, A: d.A, B: d.B, Y: d.Y, Q: d.Q, Epsilon: d.Eps}))(t)
-			moves := slope*largest(d.X)*spread(c.Y) + largest(d.Y) + math.Abs(d.Eps)
-			closeTo(t, "JVP", got, c.Jvp, 64*u*2/c.Eps*spread(c.Q)*moves+1e-9*largest(c.Jvp))
+			moves := slope*LargestOf(d.X)*spread(c.Y) + LargestOf(d.Y) + math.Abs(d.Eps)
+			NearAll(t, got, c.Jvp, 64*u*2/c.Eps*spread(c.Q)*moves+1e-9*LargestOf(c.Jvp), "JVP")
 		})
 	}
 	if clusters < 3*6 {
@@ -254,7 +254,7 @@ func TestAgainstR(t *testing.T) {
 				}
 				slots := c.Q[below : below+equal]
 				middle := (slots[(equal-1)/2] + slots[equal/2]) / 2
-				Near(t, c.Want[i], middle, 1e-13*largest(c.Q), "sample %d by R, the middle of its slots", i)
+				Near(t, c.Want[i], middle, 1e-13*LargestOf(c.Q), "sample %d by R, the middle of its slots", i)
 				if equal > 2 {
 					want[i] = 0
 					for _, q := range slots {
@@ -262,13 +262,13 @@ func TestAgainstR(t *testing.T) {
 					}
 				}
 			}
-			closeTo(t, "T", got, want, 1e-13*largest(c.Q)) // R's values are printed with 15 digits
+			NearAll(t, got, want, 1e-13*LargestOf(c.Q), "T") // R's values are printed with 15 digits
 		})
 	}
 	for _, c := range r.Ranks {
 		t.Run(c.Name, func(t *testing.T) {
 			got := Must(SoftRank(c.X, WithEpsilon(0)))(t)
-			closeTo(t, "R", got, c.Want, 0)
+			NearAll(t, got, c.Want, 0, "R")
 		})
 	}
 }

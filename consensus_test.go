@@ -70,8 +70,8 @@ func TestConsensus(t *testing.T) {
 			len(m.Losses))
 	}
 	for c := range m.U.Cols {
-		Near(t, Total(column(m.U, c)), 1, 1e-12, "component %d has a sum", c)
-		if c > 0 && Total(m.V.Row(c)) > 1.05*Total(m.V.Row(c-1)) {
+		Near(t, TotalOf(column(m.U, c)), 1, 1e-12, "component %d has a sum", c)
+		if c > 0 && TotalOf(m.V.Row(c)) > 1.05*TotalOf(m.V.Row(c-1)) {
 			t.Errorf("component %d is larger than the one before", c)
 		}
 	}
@@ -180,7 +180,7 @@ func TestConsensusPredictsEveryFeature(t *testing.T) {
 	x := sparseRows(11)
 	m := Must(FitConsensus(t.Context(), x, 9, 8))(t)
 	for i := range x.Rows {
-		if Total(x.Row(i)) > 0 && Total(m.U.Row(i)) == 0 {
+		if TotalOf(x.Row(i)) > 0 && TotalOf(m.U.Row(i)) == 0 {
 			t.Errorf("no component has feature %d", i)
 		}
 	}

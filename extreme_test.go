@@ -25,11 +25,11 @@ func extremeProblem(r *random.Source, decades float64) (x, a, b []float64, s Squ
 		case 0:
 			x[i] = r.Float64()
 		case 1:
-			x[i] = normal(r)
+			x[i] = Normal(r)
 		case 2:
 			x[i] = float64(r.IntN(3))
 		case 3:
-			x[i] = elem.Exp(3 * normal(r))
+			x[i] = elem.Exp(3 * Normal(r))
 		}
 	}
 	weights := func(n int) []float64 {
@@ -108,10 +108,10 @@ func TestLightSamples(t *testing.T) {
 	want := Solved(t, x, WithWeights([]float64{1, 0, 2}), WithLevels(3))
 	for _, light := range []float64{5e-324, 1e-308, 1e-210} {
 		tr := Solved(t, x, WithWeights([]float64{1, light, 2}), WithLevels(3))
-		closeTo(t, "ranks", tr.Rank(), want.Rank(), 1e-14)
+		NearAll(t, tr.Rank(), want.Rank(), 1e-14, "ranks")
 		g := Must(tr.SortVJP([]float64{1, 2, -1}))(t)
 		w, _ := want.SortVJP([]float64{1, 2, -1})
-		closeTo(t, "∂a", g.A, w.A, 1e-12)
+		NearAll(t, g.A, w.A, 1e-12, "∂a")
 	}
 }
 
@@ -129,7 +129,7 @@ func TestTimeStamps(t *testing.T) {
 		for _, s := range []Squash{SquashLogistic, SquashLogisticUnit, SquashArctan} {
 			want := Must(SoftRank(small, WithSquash(s)))(t)
 			got := Must(SoftRank(large, WithSquash(s)))(t)
-			closeTo(t, "ranks of "+ftoa(c.offset), got, want, 1e-12*8)
+			NearAll(t, got, want, 1e-12*8, "ranks of %v", c.offset)
 		}
 	}
 	for _, scale := range []float64{0x1p-900, 1, 1.7e15, -1e300} {
@@ -158,7 +158,7 @@ func TestTinyUnits(t *testing.T) {
 	for _, unit := range []float64{0x1p-963, 0x1p-900, 0x1p990} { // the deviation is 0.8 of it
 		x := []float64{3 * unit, unit, 2 * unit}
 		got := Must(SoftRank(x))(t)
-		closeTo(t, "ranks", got, want, 0)
+		NearAll(t, got, want, 0, "ranks")
 		tr := Solved(t, x)
 		g := Must(tr.RankVJP([]float64{1, -2, 0.5}))(t)
 		if i := notFinite(g.X); i >= 0 || g.X[0] == 0 {
@@ -209,7 +209,7 @@ func TestSortOfTwo(t *testing.T) {
 		x, a, y, b, z := []float64{src.Float64(), src.Float64()}, []float64{0.1 + src.Float64(), 1},
 			make([]float64, m), make([]float64, m), make([]float64, m)
 		for j := range b {
-			y[j], b[j], z[j] = transport.Grid(j, m), 1, normal(&src)
+			y[j], b[j], z[j] = transport.Grid(j, m), 1, Normal(&src)
 			if src.IntN(2) == 0 {
 				b[j] = math.Pow(10, -12*src.Float64())
 			}
@@ -251,7 +251,7 @@ func TestSortOfTwo(t *testing.T) {
 		}{{"∂x", g.X, toX, 1e-11}, {"∂a", g.A, toA, 1e-11}, {"∂b", g.B, toB, 1e-11},
 			{"∂y", g.Y, toY, 1e-11}} {
 			for i, w := range c.want {
-				e := math.Abs(c.got[i]-w) / (math.Abs(d) + largest(c.want))
+				e := math.Abs(c.got[i]-w) / (math.Abs(d) + LargestOf(c.want))
 				worst[c.what] = max(worst[c.what], e)
 				if !(e <= c.tol) {
 					t.Errorf("problem %d, ε=%g, %d levels: %s[%d] = %g, want %g: off by %.1e of the largest",
@@ -303,7 +303,7 @@ func TestFarOutliers(t *testing.T) {
 		m := [...]int{3, 4, n}[p%3]
 		x, z, q := make([]float64, n), make([]float64, n), make([]float64, m)
 		for i := range x {
-			x[i], z[i] = src.Float64(), normal(&src)
+			x[i], z[i] = src.Float64(), Normal(&src)
 		}
 		a, b := slices.Repeat([]float64{1}, n), slices.Repeat([]float64{1}, m)
 		for j := range q {
@@ -335,8 +335,8 @@ func TestFarOutliers(t *testing.T) {
 				t.Errorf("problem %d, outlier at %g: error %g after %d", p, far, tr.MarginalError,
 					tr.Iterations)
 			}
-			closeTo(t, "T", U, T, 1e-11*float64(m))
-			closeTo(t, "∂x", dy, dx, 1e-10*largest(dx))
+			NearAll(t, U, T, 1e-11*float64(m), "T")
+			NearAll(t, dy, dx, 1e-10*LargestOf(dx), "∂x")
 		}
 	}
 }
@@ -352,14 +352,14 @@ func TestForwardWeakCoupling(t *testing.T) {
 		x, a, d, q, dy := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, m),
 			make([]float64, m)
 		for i := range x {
-			x[i], d[i], a[i] = 0.3*src.Float64(), normal(&src), 1
+			x[i], d[i], a[i] = 0.3*src.Float64(), Normal(&src), 1
 			if i%2 == 1 {
 				x[i] += 0.7
 			}
 		}
 		x[0], a[0] = 0.45+0.1*src.Float64(), 0
 		for j := range q {
-			q[j], dy[j] = float64(j)+src.Float64(), 0.3*normal(&src)
+			q[j], dy[j] = float64(j)+src.Float64(), 0.3*Normal(&src)
 		}
 		eps := []float64{0.1, 0.03, 0.01, 7e-3, 5e-3, 4e-3}[p%6]
 		tr := Solved(t, x, WithEpsilon(eps), WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-14),
@@ -372,7 +372,7 @@ func TestForwardWeakCoupling(t *testing.T) {
 		for J := range m - 1 {
 			across := 0.0
 			for i, row := range plan {
-				across += share[i] * Total(row[:J+1]) * Total(row[J+1:])
+				across += share[i] * TotalOf(row[:J+1]) * TotalOf(row[J+1:])
 			}
 			coupling = min(coupling, across)
 		}
@@ -407,7 +407,7 @@ func TestWeightlessSamples(t *testing.T) {
 		for i, v := range x {
 			want[i] = 1 / (1 + math.Exp(-2*(v-0.5)/eps))
 		}
-		closeTo(t, "T", T, want, 1e-11)
+		NearAll(t, T, want, 1e-11, "T")
 		for i, w := range want[:2] {
 			Near(t, T[i], w, 1e-9*w+1e-300, "ε=%g: T(%g)", eps, x[i])
 		}

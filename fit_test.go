@@ -63,12 +63,11 @@ func TestObjective(t *testing.T) {
 	held.Validation = []float64{5, 6, 4}
 	for _, penalty := range []float64{0, 0.3, 20} {
 		c := settings{penalty: penalty, penalties: evenly(penalty, 2)}
-		closeTo(t, "objectives",
-			[]float64{(&NMF{Factorisation: of}).objective(&c),
-				(&QMF{Factorisation: of}).objective(&c),
-				(&NMF{Factorisation: held}).objective(&c),
-				(&QMF{Factorisation: held}).objective(&c)},
-			[]float64{7 + penalty*means, 7 + penalty*logs, 6, 6}, 1e-12)
+		NearAll(t, []float64{(&NMF{Factorisation: of}).objective(&c),
+			(&QMF{Factorisation: of}).objective(&c),
+			(&NMF{Factorisation: held}).objective(&c),
+			(&QMF{Factorisation: held}).objective(&c)}, []float64{7 + penalty*means, 7 + penalty*logs, 6, 6},
+			1e-12, "objectives")
 	}
 }
 
@@ -123,8 +122,8 @@ func TestRestartsObjective(t *testing.T) {
 		}
 		u, v := fit(WithSeed(c.from), WithRestarts(seeds)).Factors()
 		wantU, wantV := models[want].Factors()
-		closeTo(t, c.method.String()+": U", u.Data, wantU.Data, 0)
-		closeTo(t, c.method.String()+": V", v.Data, wantV.Data, 0)
+		NearAll(t, u.Data, wantU.Data, 0, "%v: U", c.method)
+		NearAll(t, v.Data, wantV.Data, 0, "%v: V", c.method)
 	}
 }
 

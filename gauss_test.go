@@ -76,7 +76,7 @@ func checkCurvature(t *testing.T, f *qmfFit) {
 		f.Quantiles(q, i)
 		m := newMap(v.row.Potentials(), q, nil, f.epsilon)
 		m.line = f.Slope(i)
-		h, loss := 1e-4*(1+largest(v.w)), 0.0
+		h, loss := 1e-4*(1+LargestOf(v.w)), 0.0
 		for j := range f.n {
 			if v.observed != nil && !v.observed[j] {
 				if a[j] != 0 || wbar[j] != 0 {
@@ -92,7 +92,7 @@ func checkCurvature(t *testing.T, f *qmfFit) {
 			}
 			second := f.loss.Value(mid, m.At(v.w[j]+h), 0) + f.loss.Value(mid, m.At(v.w[j]-h), 0)
 			want := second / (h * h) / float64(f.cells.InRow[i]) / f.unit(i)
-			Near(t, a[j], want, 1e-3*(want+1e-3*largest(a)), "β %v: a[%d]", f.loss, j)
+			Near(t, a[j], want, 1e-3*(want+1e-3*LargestOf(a)), "β %v: a[%d]", f.loss, j)
 		}
 		Near(t, f.rowLosses[i], loss, 1e-6*loss, "β %v: the loss of row %d", f.loss, i)
 	}

@@ -19,21 +19,21 @@ func TestHardLimit(t *testing.T) {
 	x := []float64{3, 1, 2, 3, 5}
 	hard := WithEpsilon(0)
 	r := Must(SoftRank(x, hard))(t)
-	closeTo(t, "rank", r, []float64{3.5, 1, 2, 3.5, 5}, 0)
+	NearAll(t, r, []float64{3.5, 1, 2, 3.5, 5}, 0, "rank")
 	r, _ = SoftRank([]float64{0, 1, 1, 1, 1, 5, 6}, hard)
-	closeTo(t, "rank of four ties", r, []float64{1, 3.5, 3.5, 3.5, 3.5, 6, 7}, 0)
+	NearAll(t, r, []float64{1, 3.5, 3.5, 3.5, 3.5, 6, 7}, 0, "rank of four ties")
 	s, _ := SoftSort(x, hard)
-	closeTo(t, "sort", s, []float64{1, 2, 3, 3, 5}, 0)
+	NearAll(t, s, []float64{1, 2, 3, 3, 5}, 0, "sort")
 	q, _ := SoftQuantile(x, []float64{10, 20, 30, 40, 50}, hard)
-	closeTo(t, "quantile", q, []float64{35, 10, 20, 35, 50}, 0)
+	NearAll(t, q, []float64{35, 10, 20, 35, 50}, 0, "quantile")
 	q, _ = SoftQuantile(x, []float64{0, 1}, hard)
-	closeTo(t, "two levels", q, []float64{0.75, 0, 0, 0.75, 1}, 1e-15)
+	NearAll(t, q, []float64{0.75, 0, 0, 0.75, 1}, 1e-15, "two levels")
 	tr, _ := Solve(x, hard)
 	if !tr.Converged || tr.Iterations != 0 || tr.MarginalError != 0 {
 		t.Errorf("converged %v, %d iterations, error %v", tr.Converged, tr.Iterations, tr.MarginalError)
 	}
 	g := Must(tr.SortVJP([]float64{1, 2, 3, 4, 5}))(t)
-	closeTo(t, "sort gradient", g.X, []float64{3.5, 1, 2, 3.5, 5}, 1e-14)
+	NearAll(t, g.X, []float64{3.5, 1, 2, 3.5, 5}, 1e-14, "sort gradient")
 	// Close to the limit the soft operators agree with it.
 	for seed := range 30 {
 		p := randomPoint(seed, true, SquashLogistic, 1e-6)
@@ -42,12 +42,12 @@ func TestHardLimit(t *testing.T) {
 		lim := p.solve(t)
 		a, _ := soft.Quantile(p.q)
 		b, _ := lim.Quantile(p.q)
-		closeTo(t, "T", a, b, 1e-6*largest(b))
-		closeTo(t, "R", soft.Rank(), lim.Rank(), 1e-6*float64(len(p.x)))
-		closeTo(t, "S", soft.Sort(), lim.Sort(), 1e-6)
-		closeTo(t, "P", soft.Plan().Data, lim.Plan().Data, 1e-7)
-		closeTo(t, "G", soft.G, lim.G, 1e-4)
-		closeTo(t, "F", soft.F, lim.F, 1e-4)
+		NearAll(t, a, b, 1e-6*LargestOf(b), "T")
+		NearAll(t, soft.Rank(), lim.Rank(), 1e-6*float64(len(p.x)), "R")
+		NearAll(t, soft.Sort(), lim.Sort(), 1e-6, "S")
+		NearAll(t, soft.Plan().Data, lim.Plan().Data, 1e-7, "P")
+		NearAll(t, soft.G, lim.G, 1e-4, "G")
+		NearAll(t, soft.F, lim.F, 1e-4, "F")
 	}
 }
 
@@ -149,18 +149,18 @@ func TestHardMap(t *testing.T) {
 		r := random.Split(71, seed)
 		x, a := make([]float64, 1+r.IntN(9)), make([]float64, 0)
 		for i := range x {
-			x[i] = normal(&r)
+			x[i] = Normal(&r)
 			if seed%2 == 0 {
 				x[i] = math.Round(2 * x[i])
 			}
 			a = append(a, float64(max(r.IntN(5)-1, 0)))
 		}
-		if Total(a) == 0 {
+		if TotalOf(a) == 0 {
 			a[0] = 1
 		}
 		q := make([]float64, 1+r.IntN(7))
 		for j := range q {
-			q[j] = normal(&r)
+			q[j] = Normal(&r)
 			if seed%3 == 0 {
 				q[j] = math.Round(q[j])
 			}

@@ -137,7 +137,7 @@ func TestSampleWeightsOfQMF(t *testing.T) {
 				sameWay(t, Common(got).History, Common(want).History, start, 1e-5)
 				fitted, scores := got.Reconstruct(), Answer(t, got.Scores, of.x)
 				off := largestDifference(repeated(fitted, times).Data, want.Reconstruct().Data)
-				if most := 1e-3 * largest(fitted.Data); !(off <= most) {
+				if most := 1e-3 * LargestOf(fitted.Data); !(off <= most) {
 					t.Errorf("cells are off by %v, want at most %v", off, most)
 				}
 				for _, j := range []int{2, 9} {

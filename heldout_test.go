@@ -21,10 +21,10 @@ import (
 func TestHeldOut(t *testing.T) {
 	Slow(t)
 	r := random.Split(51, 0)
-	draw := func() float64 { return math.Exp(normal(&r)) }
+	draw := func() float64 { return math.Exp(Normal(&r)) }
 	x := Times(Drawn(40, 3, draw), Drawn(3, 36, draw))
 	for i, w := range x.Data {
-		x.Data[i] = max(w+math.Sqrt(w)*normal(&r), 0.01)
+		x.Data[i] = max(w+math.Sqrt(w)*Normal(&r), 0.01)
 	}
 	x.Set(2, 2, math.NaN())
 	ctx := context.Background()
@@ -215,10 +215,10 @@ func joined(losses ...float64) (p Prediction) {
 // TestJoin: the mean of the losses, and its standard error, 0 of one loss.
 func TestJoin(t *testing.T) {
 	p := joined(1, 2, 6)
-	closeTo(t, "mean and standard error of 1, 2, 6", []float64{p.Mean, p.StdErr},
-		[]float64{3, math.Sqrt(7.0 / 3)}, 1e-15)
+	NearAll(t, []float64{p.Mean, p.StdErr}, []float64{3, math.Sqrt(7.0 / 3)}, 1e-15,
+		"mean and standard error of 1, 2, 6")
 	p = joined(1, 2)
-	closeTo(t, "mean and standard error of 1, 2", []float64{p.Mean, p.StdErr}, []float64{1.5, 0.5}, 1e-15)
+	NearAll(t, []float64{p.Mean, p.StdErr}, []float64{1.5, 0.5}, 1e-15, "mean and standard error of 1, 2")
 	p = joined(4)
-	closeTo(t, "mean and standard error of 4", []float64{p.Mean, p.StdErr}, []float64{4, 0}, 0)
+	NearAll(t, []float64{p.Mean, p.StdErr}, []float64{4, 0}, 0, "mean and standard error of 4")
 }

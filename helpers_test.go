@@ -22,7 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
@@ -109,7 +108,7 @@ func toy(seed int) Mat {
 	for j := range n {
 		sum := 0.0
 		for c := range k { // Gamma(1/2) is half a squared normal
-			z := normal(&r)
+			z := Normal(&r)
 			v.Set(c, j, z*z)
 			sum += z * z
 		}
@@ -126,7 +125,7 @@ func toy(seed int) Mat {
 		sorter.Sort(perm, x.Row(i))
 		q := 0.0
 		for _, j := range perm {
-			q += math.Exp(normal(&r))
+			q += math.Exp(Normal(&r))
 			x.Set(i, int(j), q)
 		}
 	}
@@ -236,15 +235,15 @@ func scores(seed uint64, d, n int) Mat {
 	f := [2][]float64{make([]float64, n), make([]float64, n)}
 	for c := range f {
 		for j := range f[c] {
-			f[c][j] = normal(&r)
+			f[c][j] = Normal(&r)
 		}
 	}
 	x := NewMat(d, n)
 	for i := range d {
-		a, b, bend, offset := normal(&r), normal(&r), r.Float64(), 2*normal(&r)
+		a, b, bend, offset := Normal(&r), Normal(&r), r.Float64(), 2*Normal(&r)
 		for j := range n {
 			w := a*f[0][j] + b*f[1][j]
-			x.Set(i, j, w+bend*w*math.Abs(w)+offset+0.2*normal(&r))
+			x.Set(i, j, w+bend*w*math.Abs(w)+offset+0.2*Normal(&r))
 			if i == d-1 {
 				x.Set(i, j, -3)
 			}
@@ -253,17 +252,7 @@ func scores(seed uint64, d, n int) Mat {
 	return x
 }
 
-// normal returns a standard normal number.
-func normal(r *random.Source) float64 { return elem.NormalQuantile((r.Float64() + 0x1p-54)) }
-
-func Total(v []float64) (s float64) {
-	for _, x := range v {
-		s += x
-	}
-	return s
-}
-
-func Mean(v []float64) float64 { return Total(v) / float64(len(v)) }
+func Mean(v []float64) float64 { return TotalOf(v) / float64(len(v)) }
 
 // correlation is that of two rows.
 func correlation(a, b []float64) float64 {
@@ -276,42 +265,12 @@ func correlation(a, b []float64) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-func largest(v []float64) float64 {
-	top := 0.0
-	for _, x := range v {
-		top = max(top, math.Abs(x))
-	}
-	return top
-}
-
 func largestDifference(a, b []float64) float64 {
 	top := 0.0
 	for i := range a {
 		top = max(top, math.Abs(a[i]-b[i])) // NaN, once there is one
 	}
 	return top
-}
-
-func closeTo(t *testing.T, what string, got, want []float64, tol float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s: %d values, want %d", what, len(got), len(want))
-		return
-	}
-	worst, at := 0.0, -1
-	for i := range got {
-		d := math.Abs(got[i] - want[i])
-		if !(d <= worst) {
-			worst, at = d, i
-		}
-		if d != d {
-			break // no later number is worse than none
-		}
-	}
-	if !(worst <= tol) {
-		t.Errorf("%s[%d] = %.17g, want %.17g: off by %.2g, tolerance %.2g", what, at, got[at], want[at],
-			worst, tol)
-	}
 }
 
 // derivative is the central difference of fourth order of a loss in one of its numbers.

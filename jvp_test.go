@@ -26,12 +26,12 @@ func randomDirection(p point, r *random.Source) Gradient {
 	vec := func(n int) []float64 {
 		v := make([]float64, n)
 		for i := range v {
-			v[i] = normal(r)
+			v[i] = Normal(r)
 		}
 		return v
 	}
 	n, m := len(p.x), len(p.y)
-	d := Gradient{X: vec(n), A: vec(n), B: vec(m), Y: vec(m), Q: vec(m), Epsilon: normal(r)}
+	d := Gradient{X: vec(n), A: vec(n), B: vec(m), Y: vec(m), Q: vec(m), Epsilon: Normal(r)}
 	for _, w := range [][]float64{d.A, d.B} {
 		mean := Mean(w)
 		for i := range w {
@@ -64,7 +64,7 @@ func TestForward(t *testing.T) {
 		if seed%5 == 0 {
 			p.extra = []Option{WithMidpointRanks()}
 		}
-		sumA, sumB := Total(p.a), Total(p.b)
+		sumA, sumB := TotalOf(p.a), TotalOf(p.b)
 		r := random.Split(8, seed)
 		all := randomDirection(p, &r)
 		for what, d := range map[string]Gradient{"all": all, "x": {X: all.X}, "a": {A: all.A},
@@ -75,12 +75,12 @@ func TestForward(t *testing.T) {
 				}
 				got := Must(forwards[op.name](p.solve(t), p, d))(t)
 				for i, v := range Must(forwards[op.name](p.solve(t), p, longer(d)))(t) {
-					Near(t, v, 0x1p40*got[i], 0x1p40*1e-12*largest(got),
+					Near(t, v, 0x1p40*got[i], 0x1p40*1e-12*LargestOf(got),
 						"seed %d, %s along 2^40 times %s: entry %d", seed, op.name, what, i)
 				}
 				z := make([]float64, len(got))
 				for i := range z {
-					z[i] = normal(&r)
+					z[i] = Normal(&r)
 				}
 				g := op.vjp(p, z)
 				left, right, scale := dot(z, got), g.Epsilon*d.Epsilon, math.Abs(g.Epsilon*d.Epsilon)
@@ -92,7 +92,7 @@ func TestForward(t *testing.T) {
 						}
 					}
 				}
-				Near(t, left, right, 1e-11*scale+1e-13*largest(op.eval(p)),
+				Near(t, left, right, 1e-11*scale+1e-13*LargestOf(op.eval(p)),
 					"seed %d, %s along %s: forward, by the way back", seed, op.name, what)
 				// Weights are given before they are normalised: along d·sum they move by d.
 				at := func(h float64) []float64 {
@@ -108,15 +108,15 @@ func TestForward(t *testing.T) {
 					q.y, q.q, q.eps = move(p.y, d.Y, 1), move(p.q, d.Q, 1), p.eps+h*d.Epsilon
 					return op.eval(q)
 				}
-				h := 2e-4 * p.eps / (1 + largest(all.A)*sumA + largest(all.B)*sumB)
+				h := 2e-4 * p.eps / (1 + LargestOf(all.A)*sumA + LargestOf(all.B)*sumB)
 				f1, f0, f2, f3 := at(h), at(-h), at(2*h), at(-2*h)
 				want := make([]float64, len(got))
 				for i := range want {
 					want[i] = (8*(f1[i]-f0[i]) - (f2[i] - f3[i])) / (12 * h)
 				}
-				top := largest(got) + 1e-3*largest(f1)
+				top := LargestOf(got) + 1e-3*LargestOf(f1)
 				worst = max(worst, largestDifference(got, want)/top)
-				closeTo(t, "seed "+itoa(seed)+", differences of "+op.name+" along "+what, got, want, 1e-6*top)
+				NearAll(t, got, want, 1e-6*top, "seed %v, differences of %s along %s", seed, op.name, what)
 			}
 		}
 	}

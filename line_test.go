@@ -57,7 +57,7 @@ func TestLineGradient(t *testing.T) {
 		if !(f.S[i] > 0) {
 			t.Errorf("%s: no line", name)
 		}
-		most := largest(wbar)
+		most := LargestOf(wbar)
 		loss := func(j int, by float64) float64 {
 			f.v[j] += by // V of the first component
 			f.solveMap(v, i, f.tolerance, true)
@@ -132,7 +132,7 @@ func farProduct() Mat {
 		a, b := 0.2+r.Float64(), 0.2+r.Float64()
 		s := random.Split(5, 5)
 		for j := range x.Cols {
-			size := math.Exp(2 * normal(&s))
+			size := math.Exp(2 * Normal(&s))
 			x.Set(i, j, size*(a*s.Float64()+b))
 		}
 	}
@@ -170,7 +170,7 @@ func TestLineMonotone(t *testing.T) {
 		}
 		w := make([]float64, m.V.Cols)
 		product(w, m.U.Row(i), m.V)
-		span := largest(w)
+		span := LargestOf(w)
 		for range 1500 {
 			x := span * (6*r.Float64() - 2)
 			if r.Float64() < 0.1 {
@@ -216,7 +216,7 @@ func TestLineOff(t *testing.T) {
 		{"WithInit", 0.5, []FitOption{WithInit(u, v)}},
 	} {
 		m := Fitted(t, FitQMF, x, 2, append(c.opts, WithEpochs(1))...)
-		if m.Line != c.want || (Total(m.Slopes) > 0) != (c.want > 0) {
+		if m.Line != c.want || (TotalOf(m.Slopes) > 0) != (c.want > 0) {
 			t.Errorf("%s: τ %v, want %v; slopes %v", c.name, m.Line, c.want, m.Slopes)
 		}
 		if again, err := FitQMF(context.Background(), x, 2, WithInit(m.U, m.V), WithLine(c.want),

@@ -20,7 +20,7 @@ func TestMap(t *testing.T) {
 		f := Must(tr.Map(p.q))(t)
 		T, _ := tr.Quantile(p.q)
 		for i, x := range p.x {
-			Near(t, f.At(x), T[i], 1e-12*largest(p.q), "seed %d: the map at a sample", seed)
+			Near(t, f.At(x), T[i], 1e-12*LargestOf(p.q), "seed %d: the map at a sample", seed)
 			if p.eps == 0 {
 				continue
 			}
@@ -34,7 +34,7 @@ func TestMap(t *testing.T) {
 				}
 				continue
 			}
-			Near(t, f.At(back), T[i], 1e-12*largest(p.q), "seed %d: inverse of %v is %v, which maps to",
+			Near(t, f.At(back), T[i], 1e-12*LargestOf(p.q), "seed %d: inverse of %v is %v, which maps to",
 				seed, T[i], back)
 		}
 		if _, err := f.Invert(p.q[0] - 1); err == nil {
@@ -62,7 +62,7 @@ func TestSweep(t *testing.T) {
 	r := random.Split(8, 1)
 	x := make([]float64, 60)
 	for i := range x {
-		x[i] = math.Exp(2 * normal(&r))
+		x[i] = math.Exp(2 * Normal(&r))
 	}
 	for _, squash := range []Squash{SquashLogistic, SquashNone, SquashLogisticUnit, SquashArctan} {
 		for _, eps := range []float64{10, 0.1, 0.01, 1e-4, 1e-7} {
@@ -70,8 +70,8 @@ func TestSweep(t *testing.T) {
 				q, b := make([]float64, m), make([]float64, m)
 				at := 5.0
 				for j := range q {
-					at += math.Exp(2 * normal(&r))
-					q[j], b[j] = at, math.Exp(normal(&r))
+					at += math.Exp(2 * Normal(&r))
+					q[j], b[j] = at, math.Exp(Normal(&r))
 				}
 				tr := Solved(t, x, WithEpsilon(eps), WithSquash(squash), WithLevels(m),
 					WithTargetWeights(b))
@@ -90,9 +90,9 @@ func TestSweep(t *testing.T) {
 				sheet, room := f.sheet(), place.NewSheetRoom(160, m)
 				sheet.At(values, slopes, points, room)
 				// Their exponents are sums over levels, as those of a fit: as exact as x̃ is in units of ε.
-				closeTo(t, "T", values, wantValues, (1e-12+1e-16/eps)*largest(q))
+				NearAll(t, values, wantValues, (1e-12+1e-16/eps)*LargestOf(q), "T")
 				// Slope rounds the share 1-t of what is below a level near its top.
-				closeTo(t, "slope", slopes, wantSlopes, 1e-10*largest(wantSlopes)+1e-14/eps*largest(q))
+				NearAll(t, slopes, wantSlopes, 1e-10*LargestOf(wantSlopes)+1e-14/eps*LargestOf(q), "slope")
 				if allocs := allocations(2, func() { sheet.At(values, slopes, points, room) }); allocs > 0 {
 					t.Errorf("%v allocations", allocs)
 				}
@@ -117,7 +117,7 @@ func TestMapTinyWeights(t *testing.T) {
 			f, _ := tr.Map(q)
 			T, _ := tr.Quantile(q)
 			for i, v := range x {
-				if math.Abs(f.At(v)-T[i]) > 1e-10*largest(q) {
+				if math.Abs(f.At(v)-T[i]) > 1e-10*LargestOf(q) {
 					t.Errorf("b %v, ε %v: map %v at %v, quantile %v", b, eps, f.At(v), v, T[i])
 				}
 			}
@@ -134,7 +134,7 @@ func TestMapTinyWeights(t *testing.T) {
 					want += q[j] * math.Exp(l-norm)
 				}
 				got := f.At(v)
-				if math.Abs(got-want) > 1e-9*largest(q) {
+				if math.Abs(got-want) > 1e-9*LargestOf(q) {
 					t.Errorf("b %v, ε %v: map %v at %v, softmax %v", b, eps, got, v, want)
 				}
 				if got < last {

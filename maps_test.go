@@ -80,7 +80,7 @@ func TestStepOnQ(t *testing.T) {
 			for l, v := range f.Logits(i) {
 				got[l] = math.Exp(v)
 			}
-			closeTo(t, "weights of levels", got, want, 1e-12)
+			NearAll(t, got, want, 1e-12, "weights of levels")
 
 			f.solveRow(vis, i)
 			inc := f.Increments(i)
@@ -128,7 +128,7 @@ func TestStepOnQ(t *testing.T) {
 				want[l] = (before[l]*num[l] + weight*prior) / (den[l] + weight)
 			}
 			f.stepQ(vis, i, 1)
-			closeTo(t, "increments", inc, want, 1e-8)
+			NearAll(t, inc, want, 1e-8, "increments")
 		}
 	}
 }
@@ -227,7 +227,7 @@ func TestSignedPrior(t *testing.T) {
 		f.solveRow(v, i)
 		f.stepQ(v, i, 1)
 		w, n := v.w[:f.n], float64(f.n)
-		mw, mx := Total(w)/n, Total(x.Row(i))/n
+		mw, mx := TotalOf(w)/n, TotalOf(x.Row(i))/n
 		cov, vw := 0.0, 0.0
 		for j, wj := range w {
 			cov += (wj - mw) * (x.At(i, j) - mx)
@@ -287,7 +287,7 @@ func TestSchedule(t *testing.T) {
 		fit := func(s Schedule) Model {
 			return Fitted(t, By(method), x, 2, WithInit(u, v), WithEpochs(1), WithSchedule(s))
 		}
-		closeTo(t, "one epoch", fit(ScheduleCosine).Reconstruct().Data,
-			fit(ScheduleConstant).Reconstruct().Data, 0)
+		NearAll(t, fit(ScheduleCosine).Reconstruct().Data, fit(ScheduleConstant).Reconstruct().Data, 0,
+			"one epoch")
 	}
 }

@@ -19,14 +19,14 @@ import (
 func planted(seed int, noise float64) (x Mat, group []int) {
 	const groups, size, n = 4, 40, 60
 	r := random.Split(900, seed)
-	v := Drawn(groups, n, func() float64 { return math.Exp(normal(&r)) })
+	v := Drawn(groups, n, func() float64 { return math.Exp(Normal(&r)) })
 	x, group = NewMat((groups+1)*size, n), make([]int, (groups+1)*size)
 	for i := range group {
 		group[i] = i % (groups + 1)
 		if group[i] == groups {
 			group[i] = -1
 		}
-		unit, power := math.Exp(2*normal(&r)), 0.5+1.5*r.Float64()
+		unit, power := math.Exp(2*Normal(&r)), 0.5+1.5*r.Float64()
 		u := make([]float64, groups)
 		for c := range u {
 			u[c] = 0.4 * r.Float64()
@@ -40,9 +40,9 @@ func planted(seed int, noise float64) (x Mat, group []int) {
 				w += a * v.At(c, j)
 			}
 			if group[i] < 0 {
-				w = math.Exp(normal(&r))
+				w = math.Exp(Normal(&r))
 			}
-			x.Set(i, j, unit*math.Pow(w, power)*math.Exp(noise*normal(&r)))
+			x.Set(i, j, unit*math.Pow(w, power)*math.Exp(noise*Normal(&r)))
 		}
 	}
 	return x, group
@@ -137,8 +137,8 @@ func TestShares(t *testing.T) {
 	v, _ := MatOf([]float64{1, 2, 3}, []float64{-4, 4, 4})
 	m := &NMF{Factorisation{U: u, V: v}}
 	s := m.Shares()
-	closeTo(t, "shares", s.Data, []float64{1. / 3, 2. / 3, 0, 0, 1. / 7, 6. / 7, 1, 0, 1, 0, 1. / 3, 2. / 3},
-		1e-15)
+	NearAll(t, s.Data, []float64{1. / 3, 2. / 3, 0, 0, 1. / 7, 6. / 7, 1, 0, 1, 0, 1. / 3, 2. / 3}, 1e-15,
+		"shares")
 	for c, by := range []float64{1e9, 0x1p-900} {
 		for i := range u.Rows {
 			u.Set(i, c, u.At(i, c)/by)
@@ -149,7 +149,7 @@ func TestShares(t *testing.T) {
 	}
 	u.Set(5, 1, 0x1p900) // what it was is beyond the largest number
 	u.Set(5, 0, 1/1e9)
-	closeTo(t, "rescaled", m.Shares().Data[:10], s.Data[:10], 1e-15)
+	NearAll(t, m.Shares().Data[:10], s.Data[:10], 1e-15, "rescaled")
 	g := make([]Goodness, 6)
 	for i := range g {
 		g[i].Explained = 0.5
@@ -192,7 +192,7 @@ func TestBendOfAnyUnit(t *testing.T) {
 					}
 				}
 			}, u, v)
-			closeTo(t, "bends", got, []float64{14.0 / 174, 0, 0}, 1e-12)
+			NearAll(t, got, []float64{14.0 / 174, 0, 0}, 1e-12, "bends")
 		}
 	}
 	Equal(t, (bends(func(to []float64, _ int) { clear(to) },
@@ -280,7 +280,7 @@ func TestTopFeaturesOfAnother(t *testing.T) {
 			}
 			sum := 0.0
 			for c := range k {
-				share.Set(i, c, u.At(i, c)*Total(v.Row(c)))
+				share.Set(i, c, u.At(i, c)*TotalOf(v.Row(c)))
 				sum += share.At(i, c)
 			}
 			for c := range k {

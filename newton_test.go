@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // wholeNMF is an NMF by Newton's method in whole matrices, entry by entry: x d × n with NaN
@@ -281,7 +282,7 @@ func TestNewtonTextbook(t *testing.T) {
 	}
 	for _, size := range sizes {
 		d, n := size[0], size[1]
-		draw := func() float64 { return math.Exp(normal(&r)) }
+		draw := func() float64 { return math.Exp(Normal(&r)) }
 		x, u, v := Drawn(d, n, draw), Drawn(d, k, draw), Drawn(k, n, draw)
 		for i := 0; i < len(x.Data); i += 7 {
 			x.Data[i] = 0
@@ -309,9 +310,9 @@ func TestNewtonTextbook(t *testing.T) {
 					got := Fitted(t, FitNMF, b.x, k, opts...)
 					uu, vv, history := b.run(u, v, warm, 9)
 					name := fmt.Sprintf("%v×%v, loss %v, %v hidden, penalty %v", d, n, loss, hidden, penalty)
-					closeTo(t, name+": losses", got.History, history, 1e-9*history[0])
-					closeTo(t, name+": U", got.U.Data, uu.Data, 1e-7*largest(uu.Data))
-					closeTo(t, name+": V", got.V.Data, vv.Data, 1e-7*largest(vv.Data))
+					NearAll(t, got.History, history, 1e-9*history[0], "%s: losses", name)
+					NearAll(t, got.U.Data, uu.Data, 1e-7*LargestOf(uu.Data), "%s: U", name)
+					NearAll(t, got.V.Data, vv.Data, 1e-7*LargestOf(vv.Data), "%s: V", name)
 				}
 			}
 		}
@@ -337,26 +338,26 @@ func hostile() map[string]Mat {
 		}
 		return k
 	}
-	draw := func() float64 { return math.Exp(normal(&r)) }
+	draw := func() float64 { return math.Exp(Normal(&r)) }
 	low := Drawn(40, 3, draw)
 	return map[string]Mat{
 		"random": Drawn(60, 37, draw),
 		"rows of all size": fill(50, 24,
-			func(i, _ int) float64 { return math.Exp(normal(&r)) * math.Pow(10, float64(i%13-6)) }),
-		"mostly zero":   Drawn(60, 33, func() float64 { return max(0, math.Exp(normal(&r))-2.3) }),
+			func(i, _ int) float64 { return math.Exp(Normal(&r)) * math.Pow(10, float64(i%13-6)) }),
+		"mostly zero":   Drawn(60, 33, func() float64 { return max(0, math.Exp(Normal(&r))-2.3) }),
 		"sparse counts": Drawn(60, 40, func() float64 { return poisson(0.05) }),
 		"few":           Drawn(7, 5, draw),
 		"constant":      Drawn(30, 20, func() float64 { return 3 }),
 		"zero":          NewMat(9, 8),
 		"of rank 3":     Times(low, Drawn(3, 30, draw)),
-		"1e-30":         Drawn(40, 24, func() float64 { return 1e-30 * math.Exp(normal(&r)) }),
-		"1e30":          Drawn(40, 24, func() float64 { return 1e30 * math.Exp(normal(&r)) }),
+		"1e-30":         Drawn(40, 24, func() float64 { return 1e-30 * math.Exp(Normal(&r)) }),
+		"1e30":          Drawn(40, 24, func() float64 { return 1e30 * math.Exp(Normal(&r)) }),
 		"1e-50 to 1e50": Drawn(40, 24, func() float64 { return math.Pow(10, 100*r.Float64()-50) }),
 		"one row":       Drawn(1, 24, draw),
 		"one column":    Drawn(24, 1, draw),
 		"empty lines":   fill(40, 24, func(i, j int) float64 { return float64((i % 3) * (j % 4)) }),
 		"loud rows": fill(200, 24,
-			func(i, _ int) float64 { return math.Exp(normal(&r)) * math.Pow(10, float64(3-i%20)) }),
+			func(i, _ int) float64 { return math.Exp(Normal(&r)) * math.Pow(10, float64(3-i%20)) }),
 		"blocks": fill(40, 24,
 			func(i, j int) float64 { return float64(max(0, 1-(i/10-j/6)*(i/10-j/6))) }),
 	}
@@ -444,8 +445,8 @@ func TestNewtonStill(t *testing.T) {
 		t.Errorf("losses from %v to %v after 2500 epochs", slices.Max(last), slices.Min(last))
 	}
 	again := Fitted(t, FitNMF, x, 2, append(opts, WithResume(states[1999]))...)
-	closeTo(t, "U", again.U.Data, m.U.Data, 0)
-	closeTo(t, "losses", again.History, m.History, 0)
+	NearAll(t, again.U.Data, m.U.Data, 0, "U")
+	NearAll(t, again.History, m.History, 0, "losses")
 	patient := Fitted(t, FitNMF, x, 2, append(opts, WithPatience(3))...)
 	if e := len(patient.History); e > 300 || patient.History[e-1] > 1.01*m.History[3000] {
 		t.Errorf("patience ended after %d epochs at %v, the end is %v", e, patient.History[e-1],
@@ -480,6 +481,6 @@ func TestNewtonLosses(t *testing.T) {
 				t.Errorf("loss %v: %v", l, err)
 			}
 		}
-		closeTo(t, "default", fit(WithLoss(l)), of, 0)
+		NearAll(t, fit(WithLoss(l)), of, 0, "default")
 	}
 }

@@ -75,8 +75,8 @@ func TestScikit(t *testing.T) {
 				m.History[1])
 		}
 		if l == KL {
-			closeTo(t, "U", m.U.Data, s.U.Data, 1e-6*largest(s.U.Data))
-			closeTo(t, "V", m.V.Data, s.V.Data, 1e-6*largest(s.V.Data))
+			NearAll(t, m.U.Data, s.U.Data, 1e-6*LargestOf(s.U.Data), "U")
+			NearAll(t, m.V.Data, s.V.Data, 1e-6*LargestOf(s.V.Data), "V")
 		}
 	}
 }
@@ -193,19 +193,19 @@ func TestNNDSVD(t *testing.T) {
 		for i := range u.Rows {
 			u.Set(i, c, max(u.At(i, c), svd.Fill*mean))
 		}
-		low := svd.Fill * Total(v.Row(c)) / float64(v.Cols)
+		low := svd.Fill * TotalOf(v.Row(c)) / float64(v.Cols)
 		for j := range v.Cols {
 			v.Set(c, j, max(v.At(c, j), low))
 		}
 	}
-	closeTo(t, "U", m.U.Data, u.Data, 1e-9*largest(u.Data))
-	closeTo(t, "V", m.V.Data, v.Data, 1e-9*largest(v.Data))
+	NearAll(t, m.U.Data, u.Data, 1e-9*LargestOf(u.Data), "U")
+	NearAll(t, m.V.Data, v.Data, 1e-9*LargestOf(v.Data), "V")
 
 	one := pool.New(1, 1)
 	defer one.Close()
 	visible := Must(newCells(s.X, &settings{loss: 1}))(t)
 	sub := subspace(visible, 5, one)
-	closeTo(t, "singular values", sub.Values()[:5], s.S[:5], 0.01*s.S[4])
+	NearAll(t, sub.Values()[:5], s.S[:5], 0.01*s.S[4], "singular values")
 	// The vectors: orthonormal, X v = s u where the subspace is all there is.
 	visible = Must(newCells(few, &settings{loss: 1}))(t)
 	sub = subspace(visible, 5, one)
@@ -239,7 +239,7 @@ func TestStartSVD(t *testing.T) {
 		t.Errorf("from the SVD %v, at random %v", svd.History, random.History)
 	}
 	for _, o := range []FitOption{WithSeed(7), WithWorkers(1), WithWorkers(5)} {
-		closeTo(t, "V", fit(x, 10, WithStart(StartSVD), o).V.Data, svd.V.Data, 0)
+		NearAll(t, fit(x, 10, WithStart(StartSVD), o).V.Data, svd.V.Data, 0, "V")
 	}
 	small := first(x, 80)
 	holes := holed(small, 0.2)
@@ -251,7 +251,7 @@ func TestStartSVD(t *testing.T) {
 	}
 	p := Fitted(t, FitNMF, holes, 4, WithStart(StartSVD), WithMissingValues(), WithEpochs(0))
 	q := Fitted(t, FitNMF, filled, 4, WithStart(StartSVD), WithEpochs(0))
-	closeTo(t, "U with hidden cells", p.U.Data, q.U.Data, 1e-9*largest(q.U.Data))
+	NearAll(t, p.U.Data, q.U.Data, 1e-9*LargestOf(q.U.Data), "U with hidden cells")
 	for _, m := range []*NMF{p, svd} {
 		if slices.Min(m.U.Data) <= 0 || slices.Min(m.V.Data) <= 0 {
 			t.Error("a zero in the start")
@@ -481,7 +481,7 @@ func TestFarGoodness(t *testing.T) {
 func TestNMFTextbook(t *testing.T) {
 	r := random.Split(4, 4)
 	const d, n, k = 37, 29, 5
-	draw := func() float64 { return math.Exp(2 * normal(&r)) }
+	draw := func() float64 { return math.Exp(2 * Normal(&r)) }
 	x, u, v := Drawn(d, n, draw), Drawn(d, k, draw), Drawn(k, n, draw)
 	for i := 0; i < len(x.Data); i += 7 {
 		x.Data[i] = 0
@@ -507,8 +507,8 @@ func TestNMFTextbook(t *testing.T) {
 		ahead(uu, zu, by)
 		uu = textbook.warm(x.T(), vv.T(), uu.T()).T()
 	}
-	closeTo(t, "U", got.U.Data, uu.Data, 1e-9*largest(uu.Data))
-	closeTo(t, "V", got.V.Data, vv.Data, 1e-9*largest(vv.Data))
+	NearAll(t, got.U.Data, uu.Data, 1e-9*LargestOf(uu.Data), "U")
+	NearAll(t, got.V.Data, vv.Data, 1e-9*LargestOf(vv.Data), "V")
 }
 
 // TestEndOfHidden: where cells are missing a fit ends after the epochs that predict hidden cells best, which
@@ -520,7 +520,7 @@ func TestEndOfHidden(t *testing.T) {
 	for i := range d {
 		for j := range n {
 			truth.Set(i, j, float64(1+i%3*j)) // of rank 2
-			x.Set(i, j, truth.At(i, j)*math.Exp(normal(&r)))
+			x.Set(i, j, truth.At(i, j)*math.Exp(Normal(&r)))
 		}
 	}
 	fit := func(x Mat, opts ...FitOption) *NMF {
@@ -565,7 +565,7 @@ func TestEndOfHidden(t *testing.T) {
 	// Of a product without noise, whose hidden cells are predicted no better in the five epochs from the
 	// tenth on, and then far better, the fit makes all that it may make.
 	src := random.Split(74, 0)
-	u := Drawn(12, 5, func() float64 { return math.Exp(2 * normal(&src)) })
+	u := Drawn(12, 5, func() float64 { return math.Exp(2 * Normal(&src)) })
 	exact := Times(u, Drawn(5, 30, src.Float64))
 	for i := 0; i < len(exact.Data); i += 7 {
 		exact.Data[i] = math.NaN()

@@ -82,10 +82,10 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	}
 	src := random.Split(2, 2)
 	for i := range f.F {
-		f.F[i] = normal(&src) / 2
+		f.F[i] = Normal(&src) / 2
 	}
 	for i := range f.R {
-		f.R[i] += normal(&src) / 2
+		f.R[i] += Normal(&src) / 2
 	}
 	steps := f.steps.(*adamSteps)
 	loss := func() float64 {
@@ -146,7 +146,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 		x, g []float64
 	}{{"U", steps.logU, byMoment(steps.momU.Mu)}, {"V", steps.logV, gradV}, {"F", f.F, byMoment(f.MomF.Mu)},
 		{"R", f.R, byMoment(f.MomR.Mu)}} {
-		scale := largest(p.g)
+		scale := LargestOf(p.g)
 		if !(scale > 0) {
 			t.Fatalf("no gradient in %s", p.name)
 		}
@@ -311,11 +311,11 @@ func TestStepsGrowNoFurther(t *testing.T) {
 	}
 	for _, c := range some([]kind{{7, KL, 3}, {25, KL, 2}, {1, Frobenius, 5}, {7, Frobenius, 5}}, 0) {
 		src := random.Split(c.seed, 30)
-		x, z := NewMat(30, 150), Drawn(2, 150, func() float64 { return normal(&src) })
+		x, z := NewMat(30, 150), Drawn(2, 150, func() float64 { return Normal(&src) })
 		for i := range x.Rows {
-			a, b, unit := normal(&src), normal(&src), math.Pow(10, 5*src.Float64()-2)
+			a, b, unit := Normal(&src), Normal(&src), math.Pow(10, 5*src.Float64()-2)
 			for j := range x.Cols {
-				x.Set(i, j, unit*math.Exp(.6*a*z.At(0, j)+.3*b*z.At(1, j)+.1*normal(&src)))
+				x.Set(i, j, unit*math.Exp(.6*a*z.At(0, j)+.3*b*z.At(1, j)+.1*Normal(&src)))
 			}
 		}
 		q := Fitted(t, FitQMF, x, c.k, WithEpochs(40), WithLoss(c.loss), WithShrinkage(0),
@@ -335,7 +335,7 @@ func TestManySamples(t *testing.T) {
 	r := random.Split(17, 3)
 	few, many := NewMat(d, half), NewMat(d, 2*half)
 	u := Drawn(d, k, func() float64 { return 0.2 + r.Float64() })
-	v, vv := Drawn(k, half, func() float64 { return math.Exp(normal(&r)) }), NewMat(k, 2*half)
+	v, vv := Drawn(k, half, func() float64 { return math.Exp(Normal(&r)) }), NewMat(k, 2*half)
 	uv := Times(u, v)
 	for i := range d {
 		for j, w := range uv.Row(i) {
@@ -367,11 +367,12 @@ func TestManySamples(t *testing.T) {
 			}
 			bits = data
 			// a visit of few samples solves to √ρ
-			closeTo(t, "losses", m.History, want.History, 1e-6*want.History[0])
-			closeTo(t, "U", m.U.Data, want.U.Data, 1e-5)
-			closeTo(t, "V", m.V.Row(1)[:half], want.V.Row(1), 1e-4)
-			closeTo(t, "quantiles", m.Quantiles.Data, want.Quantiles.Data, 1e-5*largest(want.Quantiles.Data))
-			closeTo(t, "weights", m.Weights.Data, want.Weights.Data, 1e-5)
+			NearAll(t, m.History, want.History, 1e-6*want.History[0], "losses")
+			NearAll(t, m.U.Data, want.U.Data, 1e-5, "U")
+			NearAll(t, m.V.Row(1)[:half], want.V.Row(1), 1e-4, "V")
+			NearAll(t, m.Quantiles.Data, want.Quantiles.Data, 1e-5*LargestOf(want.Quantiles.Data),
+				"quantiles")
+			NearAll(t, m.Weights.Data, want.Weights.Data, 1e-5, "weights")
 			if exact, err := m.Loss(many); err != nil || math.Abs(exact-m.History[4]) > 1e-9*exact {
 				t.Errorf("the loss is %v, the history ends with %v: %v", exact, m.History[4], err)
 			}

@@ -48,7 +48,7 @@ func TestQMFQGradient(t *testing.T) {
 		src := random.Split(2, 2)
 		for _, v := range [][]float64{up.F, up.R, down.F, down.R} {
 			for i := range v {
-				v[i] += normal(&src) / 2
+				v[i] += Normal(&src) / 2
 			}
 		}
 		loss := func() float64 {
@@ -128,7 +128,7 @@ func TestQMFQShrinkage(t *testing.T) {
 	for _, lambda := range []float64{0, lambda} {
 		m := fit(WithShrinkage(lambda))
 		Equal(t, m.inflated.Shrinkage, lambda, "shrinkage")
-		bend := Total(m.Bend())
+		bend := TotalOf(m.Bend())
 		t.Logf("λ %v: bend %.3f, loss %.4f", lambda, bend/float64(x.Rows), m.History[6])
 		if !(bend < 0.9*before) {
 			t.Errorf("λ %v: the rows bend by %v in all, less shrunk by %v", lambda, bend, before)
@@ -149,7 +149,7 @@ func TestQMFQShrinkage(t *testing.T) {
 func BenchmarkQMFQEpoch(b *testing.B) {
 	for _, size := range [][3]int{{160, 80, 8}, {300, 148, 10}, {600, 38, 5}, {500, 256, 10}} {
 		r := random.Split(12, size[0])
-		x := Drawn(size[0], size[1], func() float64 { return math.Exp(normal(&r)) })
+		x := Drawn(size[0], size[1], func() float64 { return math.Exp(Normal(&r)) })
 		for _, updates := range []int{20, 100} {
 			b.Run(x.size()+"/"+KLUpdates(updates).String(), func(b *testing.B) {
 				c := qmfDefaults()
@@ -235,7 +235,7 @@ func TestRowsOfProjection(t *testing.T) {
 	}
 	uv := Times(fits[0].U, fits[0].V)
 	for i := range x.Rows {
-		if ofX, ofUV := Total(x.Row(i)), Total(uv.Row(i)); !(ofUV <= 2*ofX) {
+		if ofX, ofUV := TotalOf(x.Row(i)), TotalOf(uv.Row(i)); !(ofUV <= 2*ofX) {
 			t.Errorf("row %d of UV has the sum %v, of x %v", i, ofUV, ofX)
 		}
 	}

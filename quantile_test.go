@@ -42,13 +42,13 @@ func TestOrderAndRange(t *testing.T) {
 		if r.IntN(2) == 0 {
 			b := make([]float64, m)
 			for j := range b {
-				b[j] = math.Exp(3 * normal(&r))
+				b[j] = math.Exp(3 * Normal(&r))
 			}
 			opts = append(opts, WithTargetWeights(b))
 		}
 		q := make([]float64, m)
 		for j := range q {
-			q[j] = normal(&r) * math.Exp(4*normal(&r))
+			q[j] = Normal(&r) * math.Exp(4*Normal(&r))
 			if j > 0 && r.IntN(3) == 0 {
 				q[j] = q[j-1]
 			}
@@ -149,7 +149,7 @@ func TestInputsKept(t *testing.T) {
 			v[i] = 77
 		}
 	}
-	closeTo(t, "rank", tr.Rank(), before, 0)
+	NearAll(t, tr.Rank(), before, 0, "rank")
 }
 
 // TestPeerQuantiles: Hazen's rule at ε = 0, and the documented way to the default of numpy and
@@ -164,18 +164,18 @@ func TestPeerQuantiles(t *testing.T) {
 		r := random.Split(73, seed)
 		x := make([]float64, 1+r.IntN(40))
 		for i := range x {
-			x[i] = normal(&r)
+			x[i] = Normal(&r)
 		}
 		sorted, n := slices.Clone(x), float64(len(x))
 		slices.Sort(sorted)
 		for _, p := range []float64{0, 0.05, 0.1, 0.25, 1.0 / 3, 0.5, 0.75, 0.9, 0.99, 1, r.Float64()} {
 			hazen := Must(SoftQuantiles(x, []float64{p}, WithEpsilon(0)))(t)
-			closeTo(t, "Hazen", hazen, []float64{place(sorted, p*n-0.5)}, 1e-11)
+			NearAll(t, hazen, []float64{place(sorted, p*n-0.5)}, 1e-11, "Hazen")
 			level := []float64{(p*(n-1) + 0.5) / n}
 			numpy, _ := SoftQuantiles(x, level, WithEpsilon(0))
-			closeTo(t, "numpy", numpy, []float64{place(sorted, p*(n-1))}, 1e-11)
+			NearAll(t, numpy, []float64{place(sorted, p*(n-1))}, 1e-11, "numpy")
 			soft, _ := SoftQuantiles(x, level, WithEpsilon(1e-7))
-			closeTo(t, "numpy, nearly", soft, numpy, 2e-3)
+			NearAll(t, soft, numpy, 2e-3, "numpy, nearly")
 		}
 	}
 }

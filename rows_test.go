@@ -35,7 +35,7 @@ func TestRowsAlone(t *testing.T) {
 		positive := func(n int) []float64 {
 			w := make([]float64, n)
 			for i := range w {
-				w[i] = math.Exp(4 * normal(&src))
+				w[i] = math.Exp(4 * Normal(&src))
 			}
 			return w
 		}
@@ -65,16 +65,16 @@ func TestRowsAlone(t *testing.T) {
 		x, z, q := NewMat(d, n+trial%3), NewMat(d, n), NewMat(d, m)
 		x.Cols = n
 		for i := range d {
-			spread, kind := math.Exp(3*normal(&src)), src.IntN(4)
+			spread, kind := math.Exp(3*Normal(&src)), src.IntN(4)
 			for j := range n {
-				v := normal(&src)
+				v := Normal(&src)
 				switch kind {
 				case 0:
 					v = math.Round(v)
 				case 1:
 					v = 1
 				}
-				x.Row(i)[j], z.Row(i)[j] = spread*v, normal(&src)
+				x.Row(i)[j], z.Row(i)[j] = spread*v, Normal(&src)
 			}
 			copy(q.Row(i), positive(m))
 			for j := 1; j < m; j++ {
@@ -134,12 +134,12 @@ func TestFlushedColumns(t *testing.T) {
 		n, m := 1+src.IntN(60), 2+src.IntN(20)
 		b, q, x, z := make([]float64, m), make([]float64, m), make([]float64, n), make([]float64, n)
 		for j := range b {
-			b[j] = math.Exp(min(max(100*normal(&src), -500), 100))
+			b[j] = math.Exp(min(max(100*Normal(&src), -500), 100))
 			q[j] = float64(j) + src.Float64()
 		}
 		scale := 0.0
 		for i := range x {
-			x[i], z[i] = normal(&src), normal(&src)
+			x[i], z[i] = Normal(&src), Normal(&src)
 			scale += math.Abs(z[i])
 		}
 		tr := Solved(t, x, WithTargetWeights(b), WithEpsilon(math.Pow(10, -4*src.Float64())))
@@ -156,7 +156,7 @@ func TestFlushedColumns(t *testing.T) {
 		if slices.Min(mass) < 1e-100 {
 			flushed++
 		}
-		closeTo(t, "∂q", g.Q, want, 1e-12*scale)
+		NearAll(t, g.Q, want, 1e-12*scale, "∂q")
 		forward := Must(tr.QuantileJVP(q, Gradient{X: z, A: z, B: b, Y: q, Epsilon: 1}))(t)
 		if notFinite(slices.Concat(g.X, g.A, g.B, g.Y, forward)) >= 0 {
 			t.Fatal("not finite")

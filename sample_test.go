@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
@@ -15,7 +14,7 @@ import (
 // normal returns independent standard normal numbers.
 func normal(seed uint64) func() float64 {
 	s := random.Split(seed, 5)
-	return func() float64 { return elem.NormalQuantile(s.Float64() + 0x1p-54) }
+	return func() float64 { return Normal(&s) }
 }
 
 // assays is a table of one component and noise, all features rising with it, and what a fit sees of it: of

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // randomProblem draws from the law by which pass counts are stated: n in 1..256,
@@ -25,21 +26,21 @@ func randomProblem(r *random.Source) (x, b []float64, eps float64) {
 		case 0:
 			x[i] = r.Float64()
 		case 1:
-			x[i] = elem.Logistic(1.8 * normal(r))
+			x[i] = elem.Logistic(1.8 * Normal(r))
 		case 2:
 			x[i] = float64(r.IntN(4)) / 4
 		case 3:
 			x[i] = 0.5
 		case 4:
-			x[i] = float64(r.IntN(2)) + 1e-3*normal(r)
+			x[i] = float64(r.IntN(2)) + 1e-3*Normal(r)
 		case 5:
-			x[i] = math.Exp(3 * normal(r))
+			x[i] = math.Exp(3 * Normal(r))
 		}
 	}
 	c := [...]float64{0, 0.5, 2, 4}[r.IntN(4)]
 	b = make([]float64, m)
 	for j := range b {
-		b[j] = math.Exp(c * normal(r))
+		b[j] = math.Exp(c * Normal(r))
 	}
 	return x, b, eps
 }
@@ -104,9 +105,9 @@ func TestMaxIterations(t *testing.T) {
 
 // columnError is the largest share by which a column of the plan misses the weight of its level.
 func columnError(tr *Transport, b []float64) (rel float64) {
-	columns, sum := tr.Plan().T(), Total(b)
+	columns, sum := tr.Plan().T(), TotalOf(b)
 	for j, w := range b {
-		rel = max(rel, math.Abs(Total(columns.Row(j))-w/sum)/(w/sum))
+		rel = max(rel, math.Abs(TotalOf(columns.Row(j))-w/sum)/(w/sum))
 	}
 	return rel
 }
@@ -124,7 +125,7 @@ func TestSmallEpsilon(t *testing.T) {
 			passes += tr.Iterations
 			rel := columnError(tr, b)
 			// Two ways to the same sums differ by the rounding of the logits.
-			rounding := 8 * 0x1p-53 * (1 + 2*largest(x)/eps)
+			rounding := 8 * 0x1p-53 * (1 + 2*LargestOf(x)/eps)
 			if math.IsNaN(rel) || math.Abs(rel-tr.MarginalError) > 1e-3*rel+rounding {
 				t.Fatalf("ε=%g, problem %d: MarginalError %g, the plan is off by %g", eps, p,
 					tr.MarginalError, rel)

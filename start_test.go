@@ -81,8 +81,8 @@ func TestStartScores(t *testing.T) {
 			m.Data[i] = max(m.Data[i], low)
 		}
 	}
-	closeTo(t, "U", q.U.Data, want.U.Data, 1e-9*largest(want.U.Data))
-	closeTo(t, "V", q.V.Data, want.V.Data, 1e-9*largest(want.V.Data))
+	NearAll(t, q.U.Data, want.U.Data, 1e-9*LargestOf(want.U.Data), "U")
+	NearAll(t, q.V.Data, want.V.Data, 1e-9*LargestOf(want.V.Data), "V")
 }
 
 // TestUniformInit: the paper's form of a fit starts from the factors that it is given. From
@@ -127,11 +127,11 @@ func TestChoiceByPrediction(t *testing.T) {
 		case 0:
 		case 4: // noise
 			for i := range x.Data {
-				x.Data[i] = elem.Exp(normal(&src))
+				x.Data[i] = elem.Exp(Normal(&src))
 			}
 		default: // a row that rules the loss
 			for j, v := range x.Row(0) {
-				x.Row(0)[j] = 1000 * v * elem.Exp(3*normal(&src))
+				x.Row(0)[j] = 1000 * v * elem.Exp(3*Normal(&src))
 			}
 		}
 		visible := Must(newCells(x, &c.settings))(t)
@@ -279,7 +279,7 @@ func noisyProduct() (noisy Mat, k int) {
 	draw := func() float64 { return 5 * r.Float64() }
 	noisy = Times(Drawn(d, k, draw), Drawn(k, n, draw))
 	for i, w := range noisy.Data {
-		noisy.Data[i] = max(w+5*normal(&r), 0)
+		noisy.Data[i] = max(w+5*Normal(&r), 0)
 	}
 	return noisy, k
 }
@@ -705,7 +705,7 @@ func TestInitialFactors(t *testing.T) {
 					t.Errorf("%v starts from %v, not %v", method, n.U, u)
 				}
 				if q, is := m.(*QMF); is && v != 1e20 { // the others are raised there
-					closeTo(t, "U", q.U.Data, u.Data, 1e-15*v)
+					NearAll(t, q.U.Data, u.Data, 1e-15*v, "U")
 				}
 				continue
 			}

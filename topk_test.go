@@ -19,18 +19,18 @@ func TestSoftQuantiles(t *testing.T) {
 	got := Must(SoftQuantiles(x, []float64{0.5, 0, 1, 0.5, 0.25}, hard))(t)
 	// The shares at 0 and 0.25 must not overlap: a sixth of the samples each. That
 	// at 0.25 is from 1/6 to 1/3, of which the first sample ends at 1/5.
-	closeTo(t, "quantiles", got, []float64{5, 1, 9, 5, 0.2*1 + 0.8*3}, 1e-12)
+	NearAll(t, got, []float64{5, 1, 9, 5, 0.2*1 + 0.8*3}, 1e-12, "quantiles")
 	even, _ := SoftQuantiles([]float64{4, 1, 3, 2}, []float64{0.5}, hard)
-	closeTo(t, "median of four", even, []float64{2.5}, 1e-12)
+	NearAll(t, even, []float64{2.5}, 1e-12, "median of four")
 	// In any order the same, soft as well, and between their neighbours.
 	r := random.Split(31, 0)
 	row := make([]float64, 101)
 	for i := range row {
-		row[i] = normal(&r)
+		row[i] = Normal(&r)
 	}
 	a := Must(SoftQuantiles(row, []float64{0.1, 0.5, 0.9}, WithEpsilon(0.001)))(t)
 	b, _ := SoftQuantiles(row, []float64{0.9, 0.1, 0.5}, WithEpsilon(0.001))
-	closeTo(t, "order", b, []float64{a[2], a[0], a[1]}, 0)
+	NearAll(t, b, []float64{a[2], a[0], a[1]}, 0, "order")
 	sorted := slices.Clone(row)
 	slices.Sort(sorted)
 	for i, l := range []int{10, 50, 90} {
@@ -45,19 +45,19 @@ func TestSoftQuantiles(t *testing.T) {
 
 func TestSoftTopK(t *testing.T) {
 	for k, want := range map[int][]float64{1: {2, 1}, 2: {1, 1, 1}, 3: {1, 1, 1}} {
-		closeTo(t, "weights of the "+itoa(k)+" largest of 3", Must(TopKWeights(3, k))(t), want, 0)
+		NearAll(t, Must(TopKWeights(3, k))(t), want, 0, "weights of the %v largest of 3", k)
 	}
 	x := []float64{3, 8, 1, 9, 4}
 	got := Must(SoftTopK(x, 2, WithEpsilon(0)))(t)
-	closeTo(t, "top 2", got, []float64{9, 8}, 1e-12)
+	NearAll(t, got, []float64{9, 8}, 1e-12, "top 2")
 	all, _ := SoftTopK(x, 5, WithEpsilon(0))
-	closeTo(t, "all", all, []float64{9, 8, 4, 3, 1}, 1e-12)
+	NearAll(t, all, []float64{9, 8, 4, 3, 1}, 1e-12, "all")
 	soft, _ := SoftTopK(x, 3)
 	if !slices.IsSortedFunc(soft, func(a, b float64) int { return cmp.Compare(b, a) }) {
 		t.Errorf("not falling: %v", soft)
 	}
 	mask, _ := SoftQuantile(x, []float64{0, 1}, WithTargetWeights([]float64{3, 2}))
-	Near(t, Total(mask), 2, 1e-8, "the mask sums to")
+	Near(t, TotalOf(mask), 2, 1e-8, "the mask sums to")
 }
 
 // TestQuantileWeightsSum: shares do not overlap, at the walls and for levels that differ by
@@ -81,18 +81,19 @@ func TestQuantileWeightsSum(t *testing.T) {
 			t.Errorf("levels %v, width %v: weights %v, want %v", c.levels, c.width, b, c.want)
 			continue
 		}
-		closeTo(t, "weights", b, c.want, 1e-15)
+		NearAll(t, b, c.want, 1e-15, "weights")
 		for i, j := range at {
-			if l := min(max(c.levels[i], b[j]/2), 1-b[j]/2); math.Abs(Total(b[:j])+b[j]/2-l) > 1e-6*c.width &&
+			if l := min(max(c.levels[i], b[j]/2),
+				1-b[j]/2); math.Abs(TotalOf(b[:j])+b[j]/2-l) > 1e-6*c.width &&
 				len(b) > 2 {
 				t.Errorf("levels %v, width %v: level %v is at %v", c.levels, c.width, c.levels[i],
-					Total(b[:j])+b[j]/2)
+					TotalOf(b[:j])+b[j]/2)
 			}
 		}
 	}
 	// The median of four is that of the usual rule, also where it is asked for twice.
 	s := Must(SoftQuantiles([]float64{4, 1, 3, 2}, []float64{0.5, 0.5 + 1e-15}, WithEpsilon(0)))(t)
-	closeTo(t, "medians", s, []float64{2.5, 2.5}, 1e-12)
+	NearAll(t, s, []float64{2.5, 2.5}, 1e-12, "medians")
 }
 
 // TestQuantileWeights: the shares are those of the definition: centred on the levels, within [0,1], and as
@@ -141,11 +142,11 @@ func TestQuantileWeights(t *testing.T) {
 		}
 		b, at, err := QuantileWeights(levels, asked)
 		OK(t, err)
-		if math.Abs(Total(b)-1) > 1e-12 || slices.Min(b) <= 0 || len(b) > 2*len(centers)+1 {
+		if math.Abs(TotalOf(b)-1) > 1e-12 || slices.Min(b) <= 0 || len(b) > 2*len(centers)+1 {
 			t.Errorf("%v, %v: weights %v", levels, asked, b)
 		}
 		for i, l := range levels {
-			if start, width := Total(b[:at[i]]), b[at[i]]; math.Abs(width-low) > 1e-9 ||
+			if start, width := TotalOf(b[:at[i]]), b[at[i]]; math.Abs(width-low) > 1e-9 ||
 				math.Abs(start-from(l, low)) > 1e-9 {
 				t.Errorf("%v, %v: the share at %v is from %v of width %v, want from %v of width %v", levels,
 					asked, l, start, width, from(l, low), low)

@@ -92,7 +92,7 @@ func TestTransformFromProjection(t *testing.T) {
 		inflated := mapped(t, q.U, q.Inflate)
 		for j := range columns {
 			for l := range v {
-				v[l] = math.Exp(1.5*normal(&r)) * Mean(q.V.Row(l))
+				v[l] = math.Exp(1.5*Normal(&r)) * Mean(q.V.Row(l))
 			}
 			for i := range d {
 				fresh.Set(i, j, inflated(i, v))
@@ -229,7 +229,7 @@ func TestTransformSearch(t *testing.T) {
 				v[l] = math.Log(placed.At(l, j))
 			}
 			got, want := p.loss(x, v), p.search(x)
-			if !(got <= want*(1+1e-6)+1e-12*Total(x)) {
+			if !(got <= want*(1+1e-6)+1e-12*TotalOf(x)) {
 				t.Errorf("%s, sample %d: placed at a loss of %v, a plain search finds %v", c.name, j, got,
 					want)
 			}

@@ -129,15 +129,15 @@ func TestLongRow(t *testing.T) {
 		}
 		b := make([]float64, m)
 		transport.Normalise(b, w)
-		closeTo(t, "column sums", sum, b, 1e-9)
+		NearAll(t, sum, b, 1e-9, "column sums")
 		src := random.Split(72, 0)
 		d := Gradient{X: make([]float64, n), Y: make([]float64, m), Q: make([]float64, m),
 			Epsilon: 0.3 * c.eps}
 		for i := range d.X {
-			d.X[i] = normal(&src)
+			d.X[i] = Normal(&src)
 		}
 		for j := range d.Y {
-			d.Y[j], d.Q[j] = normal(&src), normal(&src)
+			d.Y[j], d.Q[j] = Normal(&src), Normal(&src)
 		}
 		jd := Must(tr.QuantileJVP(q, d))(t)
 		g := Must(tr.QuantileVJP(q, z))(t)
