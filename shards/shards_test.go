@@ -130,11 +130,25 @@ func TestShards(t *testing.T) {
 			m.Data[i] = 0.5 + src.Float64()
 		}
 	}
-	given := []quantmf.FitOption{quantmf.WithInit(u, v), quantmf.WithShrinkage(5), quantmf.WithEpochs(3)}
-	penalties := quantmf.WithPenalties(quantmf.Penalties{L1U: 0.1, L1V: 0.05, L2U: 0.02, L2V: 0.1})
-	newton := func(o ...quantmf.FitOption) []quantmf.FitOption {
-		return append(o, quantmf.WithUpdates(quantmf.UpdatesNewton))
+	type sharded struct {
+		x    quantmf.Mat
+		qmf  bool
+		opts []quantmf.FitOption
 	}
+	nmf := func(x quantmf.Mat, o ...quantmf.FitOption) sharded { return sharded{x, false, o} }
+	newton := func(x quantmf.Mat, o ...quantmf.FitOption) sharded {
+		return nmf(x, append(o, quantmf.WithUpdates(quantmf.UpdatesNewton))...)
+	}
+	qmf := func(x quantmf.Mat, o ...quantmf.FitOption) sharded { return sharded{x, true, o} }
+	epochs, validation, patience, levels := quantmf.WithEpochs, quantmf.WithValidation, quantmf.WithPatience,
+		quantmf.WithLevels
+	frobenius, missing := quantmf.WithLoss(quantmf.Frobenius), quantmf.WithMissingValues()
+	vectors, paper := quantmf.WithStart(quantmf.StartSVD), quantmf.WithStart(quantmf.StartUniform)
+	given := func(x quantmf.Mat, o ...quantmf.FitOption) sharded { // the factors to start from
+		return qmf(x, append([]quantmf.FitOption{quantmf.WithInit(u, v), quantmf.WithShrinkage(5), epochs(3)},
+			o...)...)
+	}
+	penalties := quantmf.WithPenalties(quantmf.Penalties{L1U: 0.1, L1V: 0.05, L2U: 0.02, L2V: 0.1})
 	thin, made := quantmf.NewMat(x.Rows, x.Cols), quantmf.NewMat(x.Rows, x.Cols)
 	few := holed(x, 0.9) // where the share of a column that is observed bounds curvatures
 	for i := range x.Rows {
@@ -173,6 +187,7 @@ func TestShards(t *testing.T) {
 	}
 	fixed := u.Clone()
 	fixed.Cols = 2
+	fixedU := quantmf.WithFixedU(fixed)
 	far := x.Clone() // whose losses have another unit
 	for i := range far.Data {
 		far.Data[i] *= 0x1p150
@@ -181,96 +196,59 @@ func TestShards(t *testing.T) {
 	for i := range tails.Data {
 		tails.Data[i] = math.Pow(src.Float64(), -6)
 	}
-	for name, c := range map[string]struct {
-		x    quantmf.Mat
-		qmf  bool
-		opts []quantmf.FitOption
-	}{
-		"NMF": {x, false, []quantmf.FitOption{quantmf.WithEpochs(7)}},
-		"NMF, penalty": {x, false,
-			[]quantmf.FitOption{quantmf.WithEpochs(7), penalties, quantmf.WithPatience(2)}},
-		"NMF, missing": {holes, false,
-			[]quantmf.FitOption{quantmf.WithEpochs(7), quantmf.WithMissingValues()}},
-		"NMF, validation": {holes, false,
-			[]quantmf.FitOption{quantmf.WithEpochs(60), quantmf.WithMissingValues(),
-				quantmf.WithValidation(0.2), quantmf.WithPatience(3)}},
-		"NMF, Frobenius, SVD": {small, false,
-			[]quantmf.FitOption{quantmf.WithEpochs(5), quantmf.WithLoss(quantmf.Frobenius),
-				quantmf.WithStart(quantmf.StartSVD)}},
-		"NMF, patience": {x, false,
-			[]quantmf.FitOption{quantmf.WithEpochs(400), quantmf.WithPatience(1)}},
-		"NMF, far": {far, false,
-			[]quantmf.FitOption{quantmf.WithEpochs(3), quantmf.WithValidation(0.1)}},
-		"NMF, too far": {tails, false,
-			[]quantmf.FitOption{quantmf.WithEpochs(30), quantmf.WithLoss(quantmf.Beta(2.5))}},
-		"NMF, no epoch":       {x, false, []quantmf.FitOption{quantmf.WithEpochs(0)}},
-		"Newton":              {x, false, newton(quantmf.WithEpochs(9))},
-		"Newton, no epoch":    {x, false, newton(quantmf.WithEpochs(0))},
-		"Newton, 3 epochs":    {x, false, newton(quantmf.WithEpochs(3))},
-		"Newton, 4 epochs":    {x, false, newton(quantmf.WithEpochs(4))},
-		"Newton, mostly zero": {thin, false, newton(quantmf.WithEpochs(9))},
-		"Newton, few cells":   {few, false, newton(quantmf.WithEpochs(9), quantmf.WithMissingValues())},
-		"Frobenius, few": {few, false,
-			newton(quantmf.WithEpochs(9), quantmf.WithMissingValues(), quantmf.WithLoss(quantmf.Frobenius))},
-		"Newton, penalty": {x, false,
-			newton(quantmf.WithEpochs(30), penalties, quantmf.WithPatience(2))},
-		"Newton, fixed U": {x, false, newton(quantmf.WithEpochs(9), quantmf.WithFixedU(fixed))},
-		"NMF, fixed U":    {x, false, []quantmf.FitOption{quantmf.WithEpochs(9), quantmf.WithFixedU(fixed)}},
-		"Newton, missing": {holes, false, newton(quantmf.WithEpochs(8), quantmf.WithMissingValues())},
-		"Newton, validation": {holes, false,
-			newton(quantmf.WithEpochs(60), quantmf.WithMissingValues(), quantmf.WithValidation(0.2),
-				quantmf.WithPatience(3))},
-		"Frobenius, Newton": {small, false,
-			newton(quantmf.WithEpochs(9), quantmf.WithLoss(quantmf.Frobenius),
-				quantmf.WithStart(quantmf.StartSVD))},
-		"Frobenius, no epoch": {x, false, newton(quantmf.WithEpochs(0), quantmf.WithLoss(quantmf.Frobenius))},
-		"Frobenius, penalty": {x, false,
-			newton(quantmf.WithEpochs(9), quantmf.WithLoss(quantmf.Frobenius), penalties)},
-		"Frobenius, missing": {holes, false,
-			newton(quantmf.WithEpochs(9), quantmf.WithLoss(quantmf.Frobenius), quantmf.WithMissingValues(),
-				quantmf.WithValidation(0.1))},
-		"Frobenius, close": {made, false,
-			newton(quantmf.WithEpochs(60), quantmf.WithLoss(quantmf.Frobenius))},
-		"Frobenius, near": {nearly, false,
-			newton(quantmf.WithEpochs(3), quantmf.WithInit(hu, near), quantmf.WithLoss(quantmf.Frobenius))},
-		"Newton, exact fit": {made, false, newton(quantmf.WithEpochs(90))},
-		"Newton, still":     {made, false, newton(quantmf.WithEpochs(40), quantmf.WithInit(u, v))},
-		"Frobenius, still": {made, false,
-			newton(quantmf.WithEpochs(40), quantmf.WithInit(u, v), quantmf.WithLoss(quantmf.Frobenius))},
-		"Newton, patience": {made, false,
-			newton(quantmf.WithEpochs(40), quantmf.WithInit(u, v), quantmf.WithPatience(9))},
-		"QMF":           {x, true, given},
-		"QMF, no epoch": {x, true, append(given[:2:2], quantmf.WithEpochs(0))},
-		"QMF, chosen":   {x, true, []quantmf.FitOption{quantmf.WithEpochs(2)}},
-		"QMF, at rest":  {x, true, nil},
-		"QMF, missing":  {holes, true, append(given, quantmf.WithMissingValues())},
-		"QMF, validation": {holes, true,
-			append(given, quantmf.WithMissingValues(), quantmf.WithValidation(0.2), quantmf.WithEpochs(12),
-				quantmf.WithPatience(2))},
-		"QMF, patience": {x, true,
-			append(given, quantmf.WithEpochs(30), quantmf.WithPatience(1), quantmf.WithPenalty(0.3),
-				quantmf.WithLevels(4))},
-		"QMF, paper": {x, true, []quantmf.FitOption{quantmf.WithStart(quantmf.StartUniform),
-			quantmf.WithEpochs(4)}},
-		"QMF, paper, best": {x, true,
-			[]quantmf.FitOption{quantmf.WithStart(quantmf.StartUniform), quantmf.WithEpochs(9),
-				quantmf.WithLearningRate(1), quantmf.WithValidation(0.1),
-				quantmf.WithPenalty(1), quantmf.WithEnds(quantmf.EndsPinned)}},
-		"QMF, paper, patience": {x, true,
-			[]quantmf.FitOption{quantmf.WithStart(quantmf.StartUniform), quantmf.WithEpochs(12),
-				quantmf.WithLearningRate(0.5), quantmf.WithPenalty(3), quantmf.WithPatience(1)}},
-		"QMF, fixed U": {x, true, append(given, quantmf.WithFixedU(fixed))},
-		"QMF, paper, fixed U": {x, true, []quantmf.FitOption{quantmf.WithStart(quantmf.StartUniform),
-			quantmf.WithEpochs(3), quantmf.WithFixedU(fixed)}},
-		"QMF, far":    {far, true, append(given, quantmf.WithValidation(0.1))},
-		"QMF, signed": {signed, true, append(given, quantmf.WithLoss(quantmf.Frobenius))},
-		"QMF, units": {small, true,
-			append(given, quantmf.WithLoss(quantmf.Beta(0.5)), quantmf.WithLevels(5))},
+	for name, c := range map[string]sharded{
+		"NMF":                 nmf(x, epochs(7)),
+		"NMF, penalty":        nmf(x, epochs(7), penalties, patience(2)),
+		"NMF, missing":        nmf(holes, epochs(7), missing),
+		"NMF, validation":     nmf(holes, epochs(60), missing, validation(0.2), patience(3)),
+		"NMF, Frobenius, SVD": nmf(small, epochs(5), frobenius, vectors),
+		"NMF, patience":       nmf(x, epochs(400), patience(1)),
+		"NMF, far":            nmf(far, epochs(3), validation(0.1)),
+		"NMF, too far":        nmf(tails, epochs(30), quantmf.WithLoss(quantmf.Beta(2.5))),
+		"NMF, no epoch":       nmf(x, epochs(0)),
+		"Newton":              newton(x, epochs(9)),
+		"Newton, no epoch":    newton(x, epochs(0)),
+		"Newton, 3 epochs":    newton(x, epochs(3)),
+		"Newton, 4 epochs":    newton(x, epochs(4)),
+		"Newton, mostly zero": newton(thin, epochs(9)),
+		"Newton, few cells":   newton(few, epochs(9), missing),
+		"Frobenius, few":      newton(few, epochs(9), missing, frobenius),
+		"Newton, penalty":     newton(x, epochs(30), penalties, patience(2)),
+		"Newton, fixed U":     newton(x, epochs(9), fixedU),
+		"NMF, fixed U":        nmf(x, epochs(9), fixedU),
+		"Newton, missing":     newton(holes, epochs(8), missing),
+		"Newton, validation":  newton(holes, epochs(60), missing, validation(0.2), patience(3)),
+		"Frobenius, Newton":   newton(small, epochs(9), frobenius, vectors),
+		"Frobenius, no epoch": newton(x, epochs(0), frobenius),
+		"Frobenius, penalty":  newton(x, epochs(9), frobenius, penalties),
+		"Frobenius, missing":  newton(holes, epochs(9), frobenius, missing, validation(0.1)),
+		"Frobenius, close":    newton(made, epochs(60), frobenius),
+		"Frobenius, near":     newton(nearly, epochs(3), quantmf.WithInit(hu, near), frobenius),
+		"Newton, exact fit":   newton(made, epochs(90)),
+		"Newton, still":       newton(made, epochs(40), quantmf.WithInit(u, v)),
+		"Frobenius, still":    newton(made, epochs(40), quantmf.WithInit(u, v), frobenius),
+		"Newton, patience":    newton(made, epochs(40), quantmf.WithInit(u, v), patience(9)),
+		"QMF":                 given(x),
+		"QMF, no epoch":       given(x, epochs(0)),
+		"QMF, chosen":         qmf(x, epochs(2)),
+		"QMF, at rest":        qmf(x),
+		"QMF, missing":        given(holes, missing),
+		"QMF, validation":     given(holes, missing, validation(0.2), epochs(12), patience(2)),
+		"QMF, patience":       given(x, epochs(30), patience(1), quantmf.WithPenalty(0.3), levels(4)),
+		"QMF, paper":          qmf(x, paper, epochs(4)),
+		"QMF, paper, best": qmf(x, paper, epochs(9), quantmf.WithLearningRate(1), validation(0.1),
+			quantmf.WithPenalty(1), quantmf.WithEnds(quantmf.EndsPinned)),
+		"QMF, paper, patience": qmf(x, paper, epochs(12), quantmf.WithLearningRate(0.5),
+			quantmf.WithPenalty(3), patience(1)),
+		"QMF, fixed U":        given(x, fixedU),
+		"QMF, paper, fixed U": qmf(x, paper, epochs(3), fixedU),
+		"QMF, far":            given(far, validation(0.1)),
+		"QMF, signed":         given(signed, frobenius),
+		"QMF, units":          given(small, quantmf.WithLoss(quantmf.Beta(0.5)), levels(5)),
 		// which are solved by points
-		"QMF, many samples": {tabled(many, 4104), true,
-			[]quantmf.FitOption{quantmf.WithStart(quantmf.StartNMF), quantmf.WithShrinkage(0),
-				quantmf.WithEpochs(2), quantmf.WithLevels(3)}},
-		"QMF, convergence": {x, true, append(given, quantmf.WithMaxIterations(2))},
+		"QMF, many samples": qmf(tabled(many, 4104), quantmf.WithStart(quantmf.StartNMF),
+			quantmf.WithShrinkage(0), epochs(2), levels(3)),
+		"QMF, convergence": given(x, quantmf.WithMaxIterations(2)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
