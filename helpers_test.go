@@ -273,18 +273,6 @@ func largestDifference(a, b []float64) float64 {
 	return top
 }
 
-// derivative is the central difference of fourth order of a loss in one of its numbers.
-func derivative(at *float64, loss func() float64) float64 {
-	const h = 1e-4
-	was := *at
-	defer func() { *at = was }()
-	f := func(d float64) float64 {
-		*at = was + d
-		return loss()
-	}
-	return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
-}
-
 // Textbook is Δ(x, t) as books print it, for t > 0, with 0 log 0 = 0.
 func Textbook(beta, x, t float64) float64 {
 	switch {

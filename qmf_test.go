@@ -158,7 +158,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 			if p.name == "V" && i%f.np >= f.n || p.name == "R" && ends == EndsPinned && i%f.M == 0 {
 				continue
 			}
-			want := derivative(&p.x[i], loss)
+			want := Derivative(&p.x[i], 1e-5, loss)
 			if got := p.g[i]; math.Abs(got-want) > 1e-6*scale {
 				t.Errorf("∂%s[%d] = %v, differences say %v (scale %v)", p.name, i, got, want, scale)
 			}

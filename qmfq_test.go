@@ -85,7 +85,7 @@ func TestQMFQGradient(t *testing.T) {
 				top = max(top, math.Abs(v)/0.1)
 			}
 			for i := 0; i < len(p.x); i += 2 {
-				want := derivative(&p.x[i], loss)
+				want := Derivative(&p.x[i], 1e-5, loss)
 				got := p.mu[i] / 0.1
 				if p.own {
 					got *= up.relativeUnit(i / up.M)
