@@ -93,9 +93,7 @@ func epochAndRound(b *testing.B, x quantmf.Mat, nmf bool, count int) (whole, rou
 	for {
 		select {
 		case err := <-done:
-			if err != nil {
-				b.Fatal(err)
-			}
+			OK(b, err)
 			return whole, ended.per(began, to.Number-from.Number)
 		case <-time.After(20 * time.Millisecond):
 			at, err := fit.Round()

@@ -125,11 +125,8 @@ func TestFailedStep(t *testing.T) {
 func TestTransform(t *testing.T) {
 	x := kit.LowRank(60, 50)
 	x.Data[77] = math.NaN()
-	m, err := quantmf.FitQMF(t.Context(), x, 3, quantmf.WithEpochs(2), quantmf.WithMissingValues(),
-		quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := Must(quantmf.FitQMF(t.Context(), x, 3, quantmf.WithEpochs(2), quantmf.WithMissingValues(),
+		quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0)))(t)
 	want := Must(m.Transform(t.Context(), x))(t)
 	for _, blocks := range []int{1, 3, 50} {
 		store := Must(OpenStore(t.Context(), t.TempDir()))(t)

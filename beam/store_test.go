@@ -21,20 +21,14 @@ func TestStore(t *testing.T) {
 		if data, err := s.Get("a-1"); data != nil || err != nil {
 			t.Errorf("%s: %q, %v where there is none", folder, data, err)
 		}
-		if err := s.Remove("a-1"); err != nil {
-			t.Errorf("%s: %v", folder, err)
-		}
+		OK(t, s.Remove("a-1"))
 		for _, want := range []string{"short", strings.Repeat("long", 1<<20), ""} {
-			if err := s.Put("a-1", []byte(want)); err != nil {
-				t.Errorf("%s: %v", folder, err)
-			}
+			OK(t, s.Put("a-1", []byte(want)))
 			if data, err := s.Get("a-1"); string(data) != want || data == nil || err != nil {
 				t.Errorf("%s: %d bytes of %d, %v", folder, len(data), len(want), err)
 			}
 		}
-		if err := s.Remove("a-1"); err != nil {
-			t.Errorf("%s: %v", folder, err)
-		}
+		OK(t, s.Remove("a-1"))
 		if data, err := s.Get("a-1"); data != nil || err != nil {
 			t.Errorf("%s: %q, %v after it was removed", folder, data, err)
 		}

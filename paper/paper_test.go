@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"math"
 	"os"
 	"slices"
 	"testing"
@@ -44,15 +43,12 @@ func TestCountsOnAuthorsFactors(t *testing.T) {
 				remain += n
 			}
 			for i, v := range r.Merged[model] {
-				if math.Abs(p.P[model][i]-v) > 1e-5*v { // results keep six digits, factors eight
-					t.Errorf("%s %s: p %v, R has %v", cancer, model, p.P[model][i], v)
-				}
+				Near(t, p.P[model][i], v, 1e-5*v, "%s %s: p, by R", cancer,
+					model) // results keep six digits, factors eight
 			}
 		}
 	}
-	if remain != 1 {
-		t.Errorf("%d factors remain after the correction", remain)
-	}
+	Equal(t, remain, 1, "factors remain after the correction")
 }
 
 // Every file of the list that is there has the expected hash, and every set has files.
@@ -69,9 +65,7 @@ func TestData(t *testing.T) {
 	}
 	needData(t)
 	for name := range data.Sums {
-		if s := folder.Check(name); s != "right" {
-			t.Errorf("%s: %s", name, s)
-		}
+		Equal(t, folder.Check(name), "right", "%s", name)
 	}
 	if _, err := data.Folder(t.TempDir()).Table("toy/toy-std1"); !errors.Is(err, data.ErrMissing) {
 		t.Errorf("an absent set: %v", err)
@@ -105,17 +99,13 @@ func TestTrace(t *testing.T) {
 		{"QMFQ", quantmf.MethodQMFQ, 12, paperQMFQ(4, quantmf.KLUpdates(5))},
 	} {
 		m, tr, err := w.fit(s, x, 3, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		OK(t, err)
 		loss := Must(m.Loss(x))(t)
 		last := len(tr.Epoch) - 1
 		if tr.Epoch[0] != 0 || tr.Epoch[last] != w.Epochs {
 			t.Errorf("%s: epochs %v", w.Name, tr.Epoch)
 		}
-		if math.Abs(tr.Loss[last]-loss) > 1e-4*loss {
-			t.Errorf("%s: the last loss is %v, the model's %v", w.Name, tr.Loss[last], loss)
-		}
+		Near(t, tr.Loss[last], loss, 1e-4*loss, "%s: the last loss, by the model", w.Name)
 		if !slices.IsSorted(tr.Seconds) {
 			t.Errorf("%s: seconds %v", w.Name, tr.Seconds)
 		}
@@ -149,9 +139,7 @@ func TestUniform(t *testing.T) {
 		{42, 478163327, []float64{0.6645621, 0.44100678, 0.3528825}},
 	} {
 		for i, v := range uniform(c.seed, c.draw, len(c.want)) {
-			if math.Abs(v-c.want[i]) > 1e-7 {
-				t.Errorf("seed %d, number %d: %v, not %v", c.seed, i, v, c.want[i])
-			}
+			Near(t, v, c.want[i], 1e-7, "seed %d, number %d", c.seed, i)
 		}
 	}
 	u, v := publishedFactors(3, 5, 2)
@@ -178,9 +166,7 @@ func TestCached(t *testing.T) {
 		if err != nil || !slices.Equal(v, []float64{1, 2}) {
 			t.Fatalf("%v %v", v, err)
 		}
-		if made != c.made {
-			t.Errorf("call %d: made %d times, not %d", i, made, c.made)
-		}
+		Equal(t, made, c.made, "call %d: made", i)
 	}
 }
 
@@ -207,9 +193,7 @@ func TestUnrolled(t *testing.T) {
 			c.at[i] = v - step
 			want := (above - value(p.x, b, p.q)) / (2 * step)
 			c.at[i] = v
-			if math.Abs(c.gradient[i]-want) > 1e-6 {
-				t.Errorf("in %s_%d: %v, by differences %v", name, i, c.gradient[i], want)
-			}
+			Near(t, c.gradient[i], want, 1e-6, "in %s_%d", name, i)
 		}
 	}
 	implicit := Must(p.implicit(quantmf.WithTolerance(1e-13)))(t)

@@ -56,9 +56,7 @@ func port(t *testing.T) string {
 	l := Must(net.Listen("tcp", "localhost:0"))(t)
 	defer l.Close()
 	_, number, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	return number
 }
 
