@@ -477,40 +477,6 @@ func TestFarGoodness(t *testing.T) {
 	}
 }
 
-// TestNMFTextbook compares with the update as Lee and Seung print it, V first.
-func TestNMFTextbook(t *testing.T) {
-	r := random.Split(4, 4)
-	const d, n, k = 37, 29, 5
-	draw := func() float64 { return math.Exp(2 * Normal(&r)) }
-	x, u, v := Drawn(d, n, draw), Drawn(d, k, draw), Drawn(k, n, draw)
-	for i := 0; i < len(x.Data); i += 7 {
-		x.Data[i] = 0
-	}
-	const epochs = 50
-	got := Fitted(t, FitNMF, x, k, WithInit(u, v), WithUpdates(UpdatesMultiplicative),
-		WithEpochs(epochs), WithWorkers(3))
-	uu, vv := u.Clone(), v.Clone()
-	textbook := &wholeNMF{x: x, loss: KL}
-	ahead := func(f, z Mat, by float64) {
-		for i, v := range f.Data {
-			f.Data[i] += by * max(v-z.Data[i], 0)
-			z.Data[i] = v
-		}
-	}
-	zu, zv, tau := uu.Clone(), vv.Clone(), 1.0
-	for range epochs {
-		after := (1 + math.Sqrt(1+4*tau*tau)) / 2
-		by := (tau - 1) / after
-		tau = after
-		vv = textbook.warm(x, uu, vv)
-		ahead(vv, zv, by)
-		ahead(uu, zu, by)
-		uu = textbook.warm(x.T(), vv.T(), uu.T()).T()
-	}
-	NearAll(t, got.U.Data, uu.Data, 1e-9*LargestOf(uu.Data), "U")
-	NearAll(t, got.V.Data, vv.Data, 1e-9*LargestOf(vv.Data), "V")
-}
-
 // TestEndOfHidden: where cells are missing a fit ends after the epochs that predict hidden cells best, which
 // predicts the missing ones better than all epochs do; other options, and a whole table, leave it as it is.
 func TestEndOfHidden(t *testing.T) {

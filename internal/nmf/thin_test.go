@@ -167,7 +167,7 @@ func TestThinGroups(t *testing.T) {
 	f := NewUpdates(*p)
 	Must(f.Begin())(t)
 	EqualAll(t, f.thin.groups, []bool{true, true, false, false, false}, "thin")
-	check := p.textbook(t)
+	check := p.textbook(t, 1)
 	Must(f.Epoch(0))(t)
 	check()
 }
