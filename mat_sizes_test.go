@@ -2,10 +2,10 @@ package quantmf_test
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestMatTooLarge: a matrix whose size is no number, or more than memory, is a panic that says so, never a
@@ -16,9 +16,7 @@ func TestMatTooLarge(t *testing.T) {
 		func() {
 			defer func() {
 				said, _ := recover().(string)
-				if !strings.Contains(said, "larger than any memory") {
-					t.Errorf("%v: %q", size, said)
-				}
+				Has(t, said, "larger than any memory")
 			}()
 			m := NewMat(size[0], size[1])
 			t.Errorf("%v: a matrix with %d numbers", size, len(m.Data))

@@ -36,24 +36,15 @@ func TestFit(t *testing.T) {
 	u, said := run(t, cli.Done, "fit", "-progress", "plain", "-k", "2", "-epochs", "2", "-start", "scores",
 		"-shrinkage", "0",
 		"-shards", "3", "-o", model, "-u", "-", file)
-	for _, want := range []string{"300 features × 148 samples", "epoch 2 of 2", "done"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("%q is not in %q", want, said)
-		}
-	}
-	if !strings.Contains(said,
-		"300 × 148 cells are few: one machine is sooner (quantmf fit -method qmf -k 2)") {
-		t.Errorf("nothing is said of one machine: %q", said)
-	}
+	Has(t, said, "300 features × 148 samples", "epoch 2 of 2", "done",
+		"300 × 148 cells are few: one machine is sooner (quantmf fit -method qmf -k 2)")
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	for range 2 { // the second command finds its work done
 		_, said := run(t, cli.Done, "fit", "-method", "nmf", "-k", "2", "-epochs", "3", "-store", store, "-u",
 			filepath.Join(t.TempDir(), "U.npy"), file)
-		if !strings.Contains(said, "U.npy: npy has no names, so those of the features are left out") {
-			t.Errorf("names were lost, and what was said is %q", said)
-		}
+		Has(t, said, "U.npy: npy has no names, so those of the features are left out")
 	}
 	if _, said := run(t, cli.Usage, "fit", "-method", "nmf", "-k", "3", "-store", store,
 		file); !strings.Contains(said, "-store: it has another fit") {
@@ -163,9 +154,7 @@ func TestFaults(t *testing.T) {
 		{cli.BadInput, "model", "transform " + damaged + " " + file},
 	} {
 		_, said := run(t, c.code, strings.Fields(strings.Replace(c.args, "MODEL", goodModel(t), 1))...)
-		if !strings.Contains(said, c.says) {
-			t.Errorf("%s: %q is not in %q", c.args, c.says, said)
-		}
+		Has(t, said, c.says)
 	}
 	if b, err := os.ReadFile(matrix); err != nil || string(b) != numbers {
 		t.Errorf("the matrix is %q now, %v", b, err)

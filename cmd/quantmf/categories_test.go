@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 func TestImputeCategories(t *testing.T) {
@@ -38,7 +40,7 @@ func TestImputeCategories(t *testing.T) {
 	writeText(t, "clinic.csv", text)
 	object, said := quiet(t, 0, "impute -transpose -categories auto clinic.csv -o full.csv -draws 1 -json "+
 		"-discrete sex,a -probabilities p.tsv -interval 0.8 -checks 2")
-	has(t, said, "2 features of words, as 4 rows of 0 and 1", "Filled        54 values",
+	Has(t, said, "2 features of words, as 4 rows of 0 and 1", "Filled        54 values",
 		"of their feature is right in")
 	o := decoded[imputeObject](t, object)
 	if len(o.Categories) != 2 {

@@ -28,7 +28,7 @@ import (
 func says(t *testing.T, code int, line string, wants ...string) {
 	t.Helper()
 	_, e := quiet(t, code, line)
-	has(t, e, wants...)
+	Has(t, e, wants...)
 }
 
 // saying is a command, its exit code, and what it says on standard error.
@@ -36,25 +36,6 @@ type saying struct {
 	args string
 	code int
 	says string
-}
-
-// has reports what a text lacks, lacks what it has.
-func has(t *testing.T, text string, wants ...string) {
-	t.Helper()
-	for _, want := range wants {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in %.3000s", want, text)
-		}
-	}
-}
-
-func lacks(t *testing.T, text string, unwanted ...string) {
-	t.Helper()
-	for _, words := range unwanted {
-		if strings.Contains(text, words) {
-			t.Errorf("%q is in %.3000s", words, text)
-		}
-	}
 }
 
 // quiet runs the program where a test stands, and wants an exit code. fed does with a standard input.
@@ -136,10 +117,10 @@ func TestModelFiles(t *testing.T) {
 				t.Errorf("%s: the page of the model is not that of the fit", method)
 			}
 			if gaps > 0 {
-				has(t, said, "14 features × 9 samples (3 missing values)")
+				Has(t, said, "14 features × 9 samples (3 missing values)")
 				page := regexp.MustCompile(`base64,[^"]*`).ReplaceAllString(one, "")
-				has(t, page, ">missing</text>", "3 values are missing, 2.38 % of the table")
-				lacks(t, page, "NaN")
+				Has(t, page, ">missing</text>", "3 values are missing, 2.38 % of the table")
+				Lacks(t, page, "NaN")
 			}
 			m := Must(quantmf.UnmarshalModel([]byte(textOf(t, "m.qmf"))))(t)
 			if !same(m.Reconstruct(), want.Reconstruct()) {
@@ -175,7 +156,7 @@ func TestInspect(t *testing.T) {
 		tops := Must(m.TopFeatures(in.X, 8))(t)
 		sample := m.TopSamples(1)[1][0]
 		words, _ := quiet(t, 0, "inspect "+file+" matrix.tsv")
-		has(t, words, strings.ToUpper(method)+" of 2 components",
+		Has(t, words, strings.ToUpper(method)+" of 2 components",
 			"Fitted to     matrix.tsv: 14 features × 9 samples",
 			"after 4 epochs",
 			fmt.Sprintf("Component c2  features %s %.2f, ", in.Features[tops[1][0].Index], tops[1][0].Value),
@@ -183,8 +164,8 @@ func TestInspect(t *testing.T) {
 			"Command       quantmf fit -epochs 4")
 		Equal(t, strings.Contains(words, "Bent scales"), method != "nmf", "%s: bent scales", method)
 		alone, _ := quiet(t, 0, "inspect "+file)
-		has(t, alone, "samples  ")
-		lacks(t, alone, "features g")
+		Has(t, alone, "samples  ")
+		Lacks(t, alone, "features g")
 		text, _ := quiet(t, 0, "inspect "+file+" matrix.tsv -json")
 		o := decoded[modelObject](t, text)
 		goodness, _ := m.Goodness(in.X)
@@ -315,7 +296,7 @@ func TestTopAndLogarithmOfModel(t *testing.T) {
 	folder(t)
 	quiet(t, 0, "fit -compare none -method qmf -k 2 -epochs 3 -top 6 -log1p -o m.qmf matrix.tsv")
 	out, _ := quiet(t, 0, "inspect m.qmf matrix.tsv")
-	has(t, out,
+	Has(t, out,
 		"6 features × 9 samples, log(1+x) taken, those features of largest standard deviation")
 	in := read(t, "matrix.tsv")
 	in.Log1p()
@@ -355,7 +336,7 @@ func TestConvert(t *testing.T) {
 		"samples are left out: npz keeps them\n")
 	// there were none
 	_, said := quiet(t, 0, "convert f.mtx g.npy.gz")
-	lacks(t, said, "names of the")
+	Lacks(t, said, "names of the")
 	g := read(t, "g.npy.gz")
 	if w := read(t, "in.tsv"); g.X.At(0, 1) != -1.5 || !math.IsNaN(g.X.At(1, 0)) ||
 		g.X.At(1, 2) != w.X.At(1, 2) || g.Features[1] != "f2" {
@@ -486,7 +467,7 @@ func TestResumeOfNothing(t *testing.T) {
 	for range 2 {
 		_, e := quiet(t, 0, "fit -compare none -method nmf -k 2 -epochs 2 "+
 			"-checkpoint state -resume matrix.tsv")
-		has(t, e, "\nstate: there is nothing to go on from yet: the fit starts at the "+
+		Has(t, e, "\nstate: there is nothing to go on from yet: the fit starts at the "+
 			"beginning\n")
 		writeText(t, "state", "")
 	}
@@ -611,8 +592,8 @@ func TestLoss(t *testing.T) {
 	for _, method := range []string{"qmf", "qmfq"} {
 		_, said := quiet(t, 0, "fit -method "+method+
 			" -loss frobenius -k 2 -epochs 4 -o m.qmf -report r.html ratios.tsv")
-		has(t, said, "the mean half squared difference of values", "that the model has not seen")
-		lacks(t, said, "an NMF of as many")
+		Has(t, said, "the mean half squared difference of values", "that the model has not seen")
+		Lacks(t, said, "an NMF of as many")
 		m := Must(table.Read(strings.NewReader(s.String()), "ratios.tsv", table.Options{Negative: true}))(t)
 		want := Must(settings.Fit(context.Background(), method, m.X, 2, quantmf.WithEpochs(4),
 			quantmf.WithLoss(quantmf.Frobenius)))(t)
@@ -623,7 +604,7 @@ func TestLoss(t *testing.T) {
 		}
 		quiet(t, 0, "transform -o v.tsv m.qmf ratios.tsv")
 		out, _ := quiet(t, 0, "inspect m.qmf ratios.tsv")
-		has(t, out, "-loss frobenius")
+		Has(t, out, "-loss frobenius")
 	}
 	if out, _ := quiet(t, 0,
 		"rank -loss frobenius -k 1,2 -epochs 2 -repeats 1 ratios.tsv"); strings.Count(out, "\n") < 2 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // A consensus prints a line for each number of components, and keeps the last, whose file says how stable
@@ -17,11 +18,11 @@ func TestConsensus(t *testing.T) {
 	if len(lines) != 3 || !strings.HasPrefix(lines[1], "2\t") || !strings.HasPrefix(lines[2], "3\t") {
 		t.Errorf("printed %q", out)
 	}
-	has(t, said, "values that the model has not seen are predicted")
+	Has(t, said, "values that the model has not seen are predicted")
 	for name, wants := range map[string][]string{
 		"r.html": {"stability ", "<b>0 %</b><span>predicted there by the mean"},
 		"p.svg":  {"stability", "predicted"}, "m.nmf": {"stability\t", "unseen\t"}} {
-		has(t, textOf(t, name), wants...)
+		Has(t, textOf(t, name), wants...)
 	}
 	out, _ = fed(t, 0, small(), "consensus -k 2 -seeds 3 -json -")
 	got := decoded[[]agreement](t, out)
@@ -48,6 +49,6 @@ func TestConsensusErrors(t *testing.T) {
 		{"-k 2 nothing.tsv", cli.BadInput, "no such file"},
 	} {
 		_, said := fed(t, c.code, small(), "consensus "+c.args)
-		has(t, said, c.says)
+		Has(t, said, c.says)
 	}
 }

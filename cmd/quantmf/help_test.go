@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestShortHelp: the help of fit is a screen, explains what most need, and says where the rest is; a number
@@ -23,10 +24,10 @@ func TestShortHelp(t *testing.T) {
 		!strings.HasPrefix(short, "usage: quantmf fit [flags] MATRIX\n") {
 		t.Errorf("%d lines: %s", n, short)
 	}
-	has(t, short, "-k N", "-report FILE", `"quantmf fit -h all" has all `)
+	Has(t, short, "-k N", "-report FILE", `"quantmf fit -h all" has all `)
 	narrow(t, short)
 	want, said := quiet(t, 0, "fit -method nmf -k 3 -epochs 2 -workers 1 -u - matrix.tsv")
-	lacks(t, said, "Kept  ")
+	Lacks(t, said, "Kept  ")
 	if got, _ := quiet(t, 0, "fit -method nmf -k3 -epochs2 -threads 1 -u - matrix.tsv"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -100,8 +101,8 @@ func TestHelpForms(t *testing.T) {
 	all, _ := quiet(t, 0, "help -markdown")
 	overall, _ := quiet(t, 0, "help -man")
 	for _, c := range program().Commands {
-		has(t, all, "\n## quantmf "+c.Name+"\n", "(#quantmf-"+c.Name+")")
-		has(t, overall, `.BR quantmf\-`+c.Name)
+		Has(t, all, "\n## quantmf "+c.Name+"\n", "(#quantmf-"+c.Name+")")
+		Has(t, overall, `.BR quantmf\-`+c.Name)
 	}
 	version, _ := quiet(t, 0, "--version")
 	if again, _ := quiet(t, 0, "version"); again != version || !strings.HasPrefix(version, "quantmf ") {
@@ -157,7 +158,7 @@ func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		script, _ := quiet(t, 0, "completion "+shell)
 		for _, c := range program().Commands {
-			has(t, script, c.Name)
+			Has(t, script, c.Name)
 		}
 		path, err := exec.LookPath(shell)
 		if err != nil {

@@ -129,9 +129,9 @@ func TestImpute(t *testing.T) {
 	if math.Abs(share-0.8) > 0.08 { // three standard errors
 		t.Errorf("80 %% intervals hold %.3f of %g", share, count)
 	}
-	has(t, said, fmt.Sprintf("Filled        %.0f values", count),
+	Has(t, said, fmt.Sprintf("Filled        %.0f values", count),
 		"Written       full.lower.csv.gz (the lower ends of the 80 % intervals)")
-	lacks(t, said, "Check ")
+	Lacks(t, said, "Check ")
 	quiet(t, 0, "impute holes.csv -value median -o middle.npy -checks 0")
 	middle, median := read(t, "middle.npy"), m.Median()
 	keep(median, given)
@@ -335,7 +335,7 @@ func TestImputeSays(t *testing.T) {
 		}
 		said := r.summary(75)
 		names := "f3, f6, f7, f8, f9, f10, f11, f12 and 2 more (-features FILE lists them)"
-		has(t, said, "Model         BQMF of 3 components", "Filled        1 value, each by the "+value+
+		Has(t, said, "Model         BQMF of 3 components", "Filled        1 value, each by the "+value+
 			" of its distribution",
 			"Check         predictions of "+strconv.Itoa(int(n))+
 				" known values that 5 further fits did not see",
@@ -347,9 +347,9 @@ func TestImputeSays(t *testing.T) {
 			"Written       y.tsv (the matrix, filled in)",
 			"Written       y.upper.tsv (the upper ends of the 80 % intervals)", "Written       "+listed+
 				" (how well each feature is predicted)")
-		lacks(t, said, "too small to check") // 0.05 off, and chance alone may be 0.13
+		Lacks(t, said, "too small to check") // 0.05 off, and chance alone may be 0.13
 		r.all.held = n * (0.8 - 0.06 - 2*math.Sqrt(0.8*0.2/n))
-		has(t, r.summary(75), "the table is too small to check its intervals")
+		Has(t, r.summary(75), "the table is too small to check its intervals")
 		out := &cli.Outputs{}
 		OK(t, out.Open(nil, f.files()...))
 		OK(t, r.write(out))
@@ -377,10 +377,10 @@ func TestImputeSays(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		r.kept = "m.bqmf"
-		has(t, r.summary(75), "Model         BQMF of 3 components, kept in m.bqmf")
+		Has(t, r.summary(75), "Model         BQMF of 3 components, kept in m.bqmf")
 		r.kept = ""
 		r.all = feature{}
-		has(t, r.summary(75),
+		Has(t, r.summary(75),
 			"Check         no value could be hidden: every row and column must keep two values\nTime ")
 	}
 }
@@ -470,8 +470,8 @@ func TestImputeUsage(t *testing.T) {
 	}
 	writeTable(t, "noise.tsv", noise)
 	text, said := quiet(t, 0, "impute noise.tsv -o f.tsv -json")
-	has(t, said, "Filled        0 values")
-	lacks(t, said, "unsure; not better: ;")
+	Has(t, said, "Filled        0 values")
+	Lacks(t, said, "unsure; not better: ;")
 	if o := decoded[imputeObject](t, text); math.Abs(*o.Less) > 0.1 {
 		t.Errorf("noise is predicted: %v", *o.Less)
 	}
@@ -530,5 +530,5 @@ func TestStrayedIntervals(t *testing.T) {
 	writeText(t, "tiny.tsv",
 		"g\ta\tb\tc\td\te\nx\t1\t2\tNA\t4\t9\ny\t2\t4\t6\t8\t1\nz\t3\t1\t9\tNA\t2\nw\t5\t1\t3\t1\t50\n")
 	_, said := quiet(t, 0, "impute tiny.tsv -o filled.tsv")
-	has(t, said, "too small to check its intervals")
+	Has(t, said, "too small to check its intervals")
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/cli"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestFeaturesByName: features in another order give the same bits; what is not in both is
@@ -47,7 +48,7 @@ func TestFeaturesByName(t *testing.T) {
 	}
 	quiet(t, 0, "transform m.qmf holes.tsv -o want.tsv")
 	_, e := quiet(t, 0, "transform m.qmf fewer.tsv -o out.tsv -allow missing")
-	has(t, e, `1 of the model's 14 features are not there: "g2"; taken for missing values`)
+	Has(t, e, `1 of the model's 14 features are not there: "g2"; taken for missing values`)
 	if textOf(t, "out.tsv") != textOf(t, "want.tsv") {
 		t.Error("a missing feature is no missing values")
 	}
@@ -78,7 +79,7 @@ func TestDuplicates(t *testing.T) {
 	in := strings.Replace(small(), "\ng5\t", "\ng2\t", 1)
 	writeText(t, "twice.tsv", in)
 	_, e := quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 3 -o m.qmf twice.tsv")
-	has(t, e,
+	Has(t, e,
 		`warning: twice.tsv: 1 name stands more than once among those of features: "g2"`)
 	quiet(t, 0, "transform m.qmf twice.tsv -o v.tsv")
 	lines := strings.Split(strings.TrimSpace(in), "\n")
@@ -99,7 +100,7 @@ func TestLong(t *testing.T) {
 	for _, args := range []string{"fit -k 1 -", "rank -k 1 -", "impute - -o -", "convert - -",
 		"shard plan -k 1 -o d -"} {
 		_, said := fed(t, cli.BadInput, long, args)
-		has(t, said, "give -long gene,sample,value, or make a matrix of it once by quantmf convert -long "+
+		Has(t, said, "give -long gene,sample,value, or make a matrix of it once by quantmf convert -long "+
 			"gene,sample,value IN OUT.tsv")
 	}
 	out, _ := fed(t, 0, long, "fit -method nmf -k 1 -missing -long gene,sample,value -v - -")
@@ -163,14 +164,14 @@ func TestReadingFlags(t *testing.T) {
 		{"convert - - -format npz", 3, `stdin: this is no npz`},
 	} {
 		_, e := fed(t, c.code, "gene,a\ng,1\n", c.args)
-		has(t, e, c.says)
+		Has(t, e, c.says)
 	}
 	// The flags are in the command that a model repeats, and hold in fit and rank.
 	folder(t)
 	writeText(t, "odd.txt", strings.ReplaceAll(small(), "\t", "|"))
 	quiet(t, 0, "fit -k 2 -epochs 2 -sep | -names 1,2 -o m.qmf odd.txt")
 	out, _ := quiet(t, 0, "inspect m.qmf")
-	has(t, out, "-names 1,2 -sep '|' -method auto", "14 features × 8 samples")
+	Has(t, out, "-names 1,2 -sep '|' -method auto", "14 features × 8 samples")
 	quiet(t, 0, "rank -k 1 -repeats 1 -epochs 1 -sep | odd.txt")
 }
 
@@ -198,8 +199,8 @@ func TestControlCharacters(t *testing.T) {
 		_, e := quiet(t, 0, "convert \x1b]0;x\x07.tsv v.npy -progress plain")
 		all += e
 	}
-	lacks(t, all, "\x1b", "\x07", "\u202e")
-	has(t, all, `\x1b[2J\ag3`)
+	Lacks(t, all, "\x1b", "\x07", "\u202e")
+	Has(t, all, `\x1b[2J\ag3`)
 	out, _ := quiet(t, 0, "inspect -json m.qmf")
 	if name := decoded[modelObject](t, out).Features[3].Name; name != "\x1b[2J\x07g3" {
 		t.Errorf("%q", name)
@@ -210,7 +211,7 @@ func TestControlCharacters(t *testing.T) {
 func TestRemarks(t *testing.T) {
 	in := "gene\ta\tb\tb\nzero\t0\t0\t0\none\t1\t1\t1\nholes\tNA\t2\t2\ng\t1\t2\t3\n"
 	_, e := fed(t, 0, in, "convert - -")
-	has(t, e, `stdin: 4 features × 3 samples; tab-separated, features named by column 1 ("gene"), samples `+
+	Has(t, e, `stdin: 4 features × 3 samples; tab-separated, features named by column 1 ("gene"), samples `+
 		"by line 1\n", `warning: stdin: 1 name stands more than once among those of samples: "b"`+"\n",
 		`warning: stdin: 1 feature is 0 in all samples: "zero"`+"\n",
 		`warning: stdin: 2 features are the same in all samples: "one", "holes"`+"\n")
@@ -220,7 +221,7 @@ func TestRemarks(t *testing.T) {
 func TestConvertIsBounded(t *testing.T) {
 	out, e := fed(t, cli.BadInput,
 		"%%MatrixMarket matrix coordinate real general\n32000 32000 1\n1 1 1\n", "convert - -")
-	has(t, e, "32000 × 32000 numbers with only 1 of them in the file would take 7.63 GiB")
+	Has(t, e, "32000 × 32000 numbers with only 1 of them in the file would take 7.63 GiB")
 	if out != "" {
 		t.Error(out)
 	}

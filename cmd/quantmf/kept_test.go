@@ -102,7 +102,7 @@ func TestImputeKept(t *testing.T) {
 			t.Errorf("alone %g, by the model as it is %g", one.At(i, 0), before.At(i, 0))
 		}
 	}
-	has(t, said, "kept in m.bqmf")
+	Has(t, said, "kept in m.bqmf")
 	off, unlearnt, own := 0.0, 0.0, 0.0
 	for i := range given.Rows {
 		for j, v := range given.Row(i) {
@@ -129,7 +129,7 @@ func TestImputeKeptChecks(t *testing.T) {
 		t.Errorf("%s", said)
 	}
 	said, _ = quiet(t, 0, "impute -json -model m.nmf new.csv -o full.csv")
-	lacks(t, said, "interval_held", "absolute_error") // an NMF has no intervals
+	Lacks(t, said, "interval_held", "absolute_error") // an NMF has no intervals
 	writeText(t, "thin.csv", "feature,a\nf1,2\n")
 	_, words := quiet(t, 0, "impute -model m.bqmf -allow missing thin.csv -o thin.out.csv")
 	if !strings.Contains(words, "every sample must keep one") || len(read(t, "thin.out.csv").Features) != 20 {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestKnown: a component that goes with a column, and a set that goes with a component, are found so by
@@ -42,12 +44,12 @@ func TestKnown(t *testing.T) {
 	writeText(t, "sets.gmt", sets.String()+"two\tof ten\tg1\tg2\n")
 	flags := " -groups known.csv -survival days,died -sets sets.gmt "
 	_, said := quiet(t, 0, "fit -method nmf -k 2 -o m.qmf -report one.html"+flags+"x.tsv")
-	has(t, said, "sets.gmt: 1 set is left out")
+	Has(t, said, "sets.gmt: 1 set is left out")
 	text, _ := quiet(t, 0, "inspect m.qmf x.tsv"+flags)
 	page, _ := quiet(t, 0, "report -o - m.qmf x.tsv"+flags)
-	lacks(t, text, "known.csv", "days,died") // in the command of the model
+	Lacks(t, text, "known.csv", "days,died") // in the command of the model
 	for _, told := range []string{text, page} {
-		has(t, told, "ε² 0.7", "most in high", "hazard × ")
+		Has(t, told, "ε² 0.7", "most in high", "hazard × ")
 	}
 	out, _ := quiet(t, 0, "inspect -json m.qmf x.tsv"+flags)
 	o := decoded[modelObject](t, out)

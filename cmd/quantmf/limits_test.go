@@ -129,8 +129,8 @@ func TestLimits(t *testing.T) {
 		}
 		if command == "rank" { // a result, not progress
 			_, e := quiet(t, 0, c.args+" -progress none")
-			has(t, e, " predicts hidden values best")
-			lacks(t, e, "matrix.tsv")
+			Has(t, e, " predicts hidden values best")
+			Lacks(t, e, "matrix.tsv")
 		}
 		if command != "fit" && command != "impute" && command != "rank" {
 			if _, e := quiet(t, 0, c.args+" -progress none"); e != "" {

@@ -205,15 +205,15 @@ func TestFitWritesTheModel(t *testing.T) {
 	telling := Must(report.Telling(in.X, bend, goodness))(t)
 	most := slices.Index(telling, slices.Max(telling))
 	bent := regexp.MustCompile(`Bent scales .*`).FindString(errOut)
-	has(t, bent, fmt.Sprintf("   %s %.2f, ", in.Features[most], bend[most]),
+	Has(t, bent, fmt.Sprintf("   %s %.2f, ", in.Features[most], bend[most]),
 		"; named are those that are also well explained)")
 	told, _ := quiet(t, 0, "inspect m.qmf matrix.tsv")
-	has(t, told, bent)
+	Has(t, told, bent)
 	_, first, _ := strings.Cut(textOf(t, "page.html"), "<h3>g")
 	if !strings.HasPrefix("g"+first, in.Features[most]+"</h3>") {
 		t.Errorf("the page begins with g%.20s", first)
 	}
-	has(t, errOut, fmt.Sprintf("a loss of %.4g ", m.History[4]),
+	Has(t, errOut, fmt.Sprintf("a loss of %.4g ", m.History[4]),
 		"Written       U.tsv (U, features × components)")
 }
 
@@ -221,9 +221,9 @@ func TestLogarithmAndTop(t *testing.T) {
 	out, errOut := fed(t, 0, "x,a,b\nlow,100,110\nhigh,0,3\nmiddle,1,4\n",
 		"fit -method nmf -k 1 -top 2 -log1p -u - -")
 	// Standard deviations before the logarithm: 5, 1.5, 1.5; after it: .05, .69, .46.
-	has(t, out, "\nhigh\t", "\nmiddle\t")
-	lacks(t, out, "low")
-	has(t, errOut,
+	Has(t, out, "\nhigh\t", "\nmiddle\t")
+	Lacks(t, out, "low")
+	Has(t, errOut,
 		"2 features × 2 samples (log(1+x) taken; the features of largest standard deviation)")
 }
 
@@ -255,7 +255,7 @@ func TestProgress(t *testing.T) {
 			t.Error(l)
 		}
 	}
-	has(t, decoded[struct{ Summary string }](t, lines[len(lines)-1]).Summary, "Matrix")
+	Has(t, decoded[struct{ Summary string }](t, lines[len(lines)-1]).Summary, "Matrix")
 
 	_, errOut = quiet(t, 0, "fit -k 2 -epochs 3 -progress none matrix.tsv")
 	if !strings.HasPrefix(errOut, "Matrix") {
@@ -339,7 +339,7 @@ func TestCompare(t *testing.T) {
 	const line = "fit -method qmf -k 2 -epochs 2 -progress json -u - -o m.qmf matrix.tsv"
 	dir := folder(t)
 	want, said := quiet(t, 0, line+" -compare none")
-	lacks(t, said, "the model has not seen", "hidden")
+	Lacks(t, said, "the model has not seen", "hidden")
 	alone := textOf(t, "m.qmf")
 	var out bytes.Buffer
 	w := interrupting{model: "QMF, NMF without hidden values", sign: `"done":0.05`}
@@ -372,8 +372,8 @@ func TestFewNegatives(t *testing.T) {
 	}
 	two := strings.Replace(x, "\t1\t4", "\t-1\t4", 1) // two in six are no slip
 	_, said := fed(t, 0, two, "fit -k 1 -epochs 1 -")
-	has(t, said, "-loss auto took frobenius: 2 values are negative")
-	lacks(t, said, "warning")
+	Has(t, said, "-loss auto took frobenius: 2 values are negative")
+	Lacks(t, said, "warning")
 }
 
 // A stream that cannot be written spoils the whole: no file changes.
@@ -394,15 +394,15 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left")
 func TestReport(t *testing.T) {
 	folder(t)
 	page, _ := quiet(t, 0, "fit -k 2 -m 4 -epochs 3 -report - matrix.tsv")
-	has(t, page, "QMF of matrix.tsv", "14 features × 9 samples in 2 components",
+	Has(t, page, "QMF of matrix.tsv", "14 features × 9 samples in 2 components",
 		"quantmf fit -epochs 3 -k 2 -m 4 -method qmf -seed 1 matrix.tsv")
 	again, _ := quiet(t, 0, "fit -k 2 -m 4 -epochs 3 -workers 2 -progress none -report - matrix.tsv")
 	if page != again {
 		t.Error("the same fit made another page")
 	}
 	page, _ = quiet(t, 0, "fit -method nmf -k 2 -report - matrix.tsv")
-	has(t, page, "NMF of matrix.tsv")
-	lacks(t, page, "T(UV)")
+	Has(t, page, "NMF of matrix.tsv")
+	Lacks(t, page, "T(UV)")
 }
 
 // TestCommandLine: what was not given, and the result depends on, stands in the line; -epochs does not where

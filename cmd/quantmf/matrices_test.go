@@ -48,7 +48,7 @@ func TestMatrices(t *testing.T) {
 				if method != "" && !strings.Contains(said, took+", ") && !strings.Contains(said, took+"; ") {
 					t.Errorf("-k %s: the method is not %s: %s", k, method, said)
 				}
-				has(t, page, m.Odd)
+				Has(t, page, m.Odd)
 				for name, words := range truth.Words {
 					if k == "0" && (name == "few" || name == "whole") {
 						continue // the method may be BQMF, which leaves out what it does not need

@@ -24,7 +24,7 @@ func TestGroups(t *testing.T) {
 	writeText(t, "groups.csv", groups+"nobody,odd\n")
 	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 3 -o m.qmf matrix.tsv")
 	one, said := quiet(t, 0, "report m.qmf matrix.tsv -groups groups.csv -o -")
-	has(t, said, `warning: groups.csv: 1 name is not in the matrix: "nobody"`)
+	Has(t, said, `warning: groups.csv: 1 name is not in the matrix: "nobody"`)
 	_, said = quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 3 -groups groups.csv "+
 		"-report page.html -progress json matrix.tsv")
 	for line := range strings.Lines(said) {
@@ -36,13 +36,13 @@ func TestGroups(t *testing.T) {
 	if one != two {
 		t.Error("the page of the model is not that of the fit")
 	}
-	has(t, one, "<title>odd: 5 samples</title>", "samples by kind")
-	lacks(t, one, "groups.csv") // what a fit is does not depend on them
+	Has(t, one, "<title>odd: 5 samples</title>", "samples by kind")
+	Lacks(t, one, "groups.csv") // what a fit is does not depend on them
 	table, _ := quiet(t, 0, "report m.qmf matrix.tsv -o -")
 	fit, _ := quiet(t, 0, "report m.qmf matrix.tsv -order tree -o -")
-	has(t, table, "samples as in the table")
-	lacks(t, table, "samples by their tree")
-	has(t, fit, "samples by their tree")
+	Has(t, table, "samples as in the table")
+	Lacks(t, table, "samples by their tree")
+	Has(t, fit, "samples by their tree")
 	writeText(t, "none.csv", "sample,kind\nnobody,odd\n")
 	writeText(t, "binary.csv", "\x00\x01\x02")
 	for _, c := range []saying{
@@ -92,10 +92,10 @@ func TestSum(t *testing.T) {
 	folder(t)
 	want := fmt.Sprintf("%x", sha256.Sum256([]byte(small())))
 	page, _ := quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 1 -o m.qmf -report - matrix.tsv")
-	has(t, page, "; SHA-256 of the file: "+want+") was factorised")
+	Has(t, page, "; SHA-256 of the file: "+want+") was factorised")
 	for _, args := range []string{"report m.qmf matrix.tsv -o -", "inspect -json m.qmf"} {
 		out, _ := quiet(t, 0, args)
-		has(t, out, want)
+		Has(t, out, want)
 	}
 	page, _ = fed(t, 0, small(), "fit -method qmf -compare none -k 2 -epochs 1 -report - -")
 	if page == "" || strings.Contains(page, "SHA-256") {

@@ -249,8 +249,8 @@ func TestRankMethods(t *testing.T) {
 			}
 		}
 	}
-	has(t, textOf(t, "p.svg"), ">NMF<", ">BQMF<")
-	has(t, e, "mf, k=")
+	Has(t, textOf(t, "p.svg"), ">NMF<", ">BQMF<")
+	Has(t, e, "mf, k=")
 	for _, bad := range []string{"nmf,nmf", "nmf,pca", ","} {
 		says(t, 2, "rank -method "+bad+" matrix.tsv", "must be some of qmf, qmfq, nmf, bqmf")
 	}

@@ -291,6 +291,6 @@ func TestFramesRoundTrip(t *testing.T) {
 	if len(a) != 1 || len(a[0].Arrays) != 4 || len(a[0].body) != 8+8+48+8 || string(a[0].body[:3]) != "abc" {
 		t.Fatalf("%q", text)
 	}
-	has(t, text, `"infinite":{"$array":1}`, `"list":[1.5,"é"]`, `"shape":[2,3]`,
+	Has(t, text, `"infinite":{"$array":1}`, `"list":[1.5,"é"]`, `"shape":[2,3]`,
 		`"shape":[]`)
 }

@@ -112,7 +112,7 @@ func TestShardParts(t *testing.T) {
 	quiet(t, 0, "shard plan -method nmf -k 2 -missing -shards 2 -epochs 3 -progress none -o "+
 		"D wide.tsv")
 	_, said := quiet(t, cli.Failed, "shard finish -o m D")
-	has(t, said, "not over")
+	Has(t, said, "not over")
 	says(t, cli.Failed, "shard step -round 1 -shard 0 D", `("quantmf shard reduce -round 0" comes first)`)
 	mend := regexp.MustCompile(`"quantmf (shard step -round 0 -shard 1)" makes it`)
 	quiet(t, 0, "shard step -shard 0 D")

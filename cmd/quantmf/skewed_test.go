@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestSkewed: of amounts that are products the command, inspect and the page say that a logarithm first
@@ -31,10 +32,10 @@ func TestSkewed(t *testing.T) {
 	told, _ := quiet(t, 0, "inspect m.nmf")
 	page, _ := quiet(t, 0, "report -o - m.nmf x.tsv")
 	for _, text := range []string{said, told, page} {
-		has(t, text, words)
+		Has(t, text, words)
 	}
 	_, said = quiet(t, 0, "fit -progress none -method nmf -k 5 -log1p x.tsv")
-	lacks(t, said, words)
+	Lacks(t, said, words)
 }
 
 // TestFarSamples: samples that lie far along a component of a linear mixture bend no curve, and are named, as
@@ -55,8 +56,8 @@ func TestFarSamples(t *testing.T) {
 	}
 	writeTable(t, "x.tsv", x)
 	_, said := quiet(t, 0, "fit -progress none -method qmf -compare none -k 4 -report page.html x.tsv")
-	has(t, said, "Bent scales   none")
+	Has(t, said, "Bent scales   none")
 	page := textOf(t, "page.html")
-	has(t, page, "10 times the mean of a component", "half or more of the amount in a single sample",
+	Has(t, page, "10 times the mean of a component", "half or more of the amount in a single sample",
 		`&#34;p61&#34;`)
 }

@@ -257,7 +257,7 @@ func TestMapPlot(t *testing.T) {
 		t.Errorf("from %v to %v, %v to %v, %q, dots %q", from, to, p.y.low, p.y.high, p.XLabel,
 			p.Series[0].Path)
 	}
-	has(t, strings.Join(far.oddities(), "\n"), "1 sample has more than 10 times the mean of a component, "+
+	Has(t, strings.Join(far.oddities(), "\n"), "1 sample has more than 10 times the mean of a component, "+
 		`which may stand for little else: "<s30>&\"'" (51.1 times that of c1)`)
 	// Of many samples an even part.
 	many := example(1, 2*mostDots+1)
@@ -623,13 +623,13 @@ func TestChart(t *testing.T) {
 		slices.Sort(want)
 		slices.Sort(got)
 		EqualAll(t, got, want, "line %d", k)
-		has(t, pic.text, `class="key"`, ">"+l.Name+"</text>")
+		Has(t, pic.text, `class="key"`, ">"+l.Name+"</text>")
 	}
 	for _, c := range []Chart{c, {}} {
 		var b bytes.Buffer
 		OK(t, c.Write(&b))
 		wellFormed(t, "<!DOCTYPE html>"+b.String())
-		lacks(t, b.String(), "NaN", "Inf", "var(")
+		Lacks(t, b.String(), "NaN", "Inf", "var(")
 	}
 }
 
@@ -667,7 +667,7 @@ func TestOdd(t *testing.T) {
 	}
 	f.X.Set(4, 6, 7)
 	f.X.Set(4, 0, -28.5) // beyond 2 - 10·3 on the other side
-	has(t, strings.Join(f.oddities(), "\n"), "4 values are negative, in 2 features",
+	Has(t, strings.Join(f.oddities(), "\n"), "4 values are negative, in 2 features",
 		"1 value is more than 10")
 	// Rows with the same gaps are copies, those with others, and those that do not vary, are none.
 	gaps := example(5, 6)
@@ -681,7 +681,7 @@ func TestOdd(t *testing.T) {
 	}
 	signs := example(2, 3) // 0 and -0 are one value
 	copy(signs.X.Data, []float64{0, 1, 2, math.Copysign(0, -1), 1, 2})
-	has(t, strings.Join(signs.oddities(), "\n"), "1 feature is the same in all samples as an earlier one")
+	Has(t, strings.Join(signs.oddities(), "\n"), "1 feature is the same in all samples as an earlier one")
 	for row, want := range map[string][2]float64{"[4 1 2 3]": {2 - 10, 3 + 10},
 		"[3 1 2]": {math.Inf(-1), math.Inf(1)}, "[1 2 2 2 9]": {math.Inf(-1), math.Inf(1)},
 		"[1 2 4 6 9]": {2 - 40, 6 + 40}} {
@@ -697,7 +697,7 @@ func TestOdd(t *testing.T) {
 	for i := range 3 {
 		copy(plain.X.Row(i), [][]float64{{1, 2, 3, 4}, {0, 3, 1, 2}, {5, 5, 6, 7}}[i])
 	}
-	has(t, render(t, plain), "Nothing was found")
+	Has(t, render(t, plain), "Nothing was found")
 }
 
 // TestTablesOfPage: the tables in a page have the numbers of the fit to four or five digits.
@@ -823,7 +823,7 @@ func TestCaption(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	f.Order = "c2"
-	has(t, caption(true), "by their amount of c2, members of a group together.")
+	Has(t, caption(true), "by their amount of c2, members of a group together.")
 	f.Method, f.Curves = "NMF", quantmf.Mat{}
 	if got := caption(false); !strings.HasPrefix(got, units+residuals) {
 		t.Errorf("%q", got)

@@ -134,7 +134,7 @@ func TestOrderOfPanels(t *testing.T) {
 	}
 	page := render(t, f)
 	wellFormed(t, page)
-	has(t, page, "<title>A: 3 samples</title>", "<title>no group: 3 samples</title>",
+	Has(t, page, "<title>A: 3 samples</title>", "<title>no group: 3 samples</title>",
 		"<title>C: 10 features</title>", "B (3)", "no group (10)")
 	// Each panel, each profile and both keys have a stretch of every group in its colour, the tree some.
 	_, _, tree := f.arrange(f.places())

@@ -90,7 +90,7 @@ func TestReadKnownColumns(t *testing.T) {
 func TestTestsOfPage(t *testing.T) {
 	t.Parallel()
 	f := example(20, 24)
-	lacks(t, render(t, f), "what is known of the samples") // without tracks
+	Lacks(t, render(t, f), "what is known of the samples") // without tracks
 	same, noise := make([]float64, 24), make([]float64, 24)
 	one := account.Track{Name: "one", Groups: []string{"all"}, Of: make([]int, 24)}
 	for j := range same {
@@ -103,9 +103,9 @@ func TestTestsOfPage(t *testing.T) {
 	f.Sets = []account.Set{{Name: "first half", Members: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}}
 	page := render(t, f)
 	wellFormed(t, page)
-	has(t, page, "<tr><td>c1</td><td>same</td><td>24</td><td>ρ 1.00</td><td>&lt; 1e-300</td>",
+	Has(t, page, "<tr><td>c1</td><td>same</td><td>24</td><td>ρ 1.00</td><td>&lt; 1e-300</td>",
 		"<p class=\"goes\"><b>same</b> ρ 1.00</p>", "could not be made", "left out here",
 		"<td>first half</td><td>10</td>", "<tr class=\"chance\">")
 	first := strings.Index(page, "<tr><td>c1</td><td>same</td>")
-	lacks(t, page[:first], "<tr class=\"chance\">") // the most certain tests come first
+	Lacks(t, page[:first], "<tr class=\"chance\">") // the most certain tests come first
 }

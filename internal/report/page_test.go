@@ -43,7 +43,7 @@ func TestHostileNames(t *testing.T) {
 		if !utf8.ValidString(page) {
 			t.Errorf("%q: no UTF-8", name)
 		}
-		lacks(t, page, "<script", "<img", "<b>&gt;", "alert(4)'", "\x00", "\x1b", "\u202e",
+		Lacks(t, page, "<script", "<img", "<b>&gt;", "alert(4)'", "\x00", "\x1b", "\u202e",
 			"\u2028", "%!(", "<!--", "-->", "<style>@")
 	}
 }

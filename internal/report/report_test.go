@@ -171,8 +171,8 @@ func TestPage(t *testing.T) {
 			t.Errorf("%d of <%s>, want %d", seen[element], element, want)
 		}
 	}
-	lacks(t, withoutImages(page), "http:", "https:", "<script", "<s0", "<b>\"m", "<w>", "NaN", "Inf", "%!")
-	has(t, page, "&lt;script&gt;f19&lt;/script&gt;", "&lt;s0&gt;", "&lt;b&gt;&#34;m",
+	Lacks(t, withoutImages(page), "http:", "https:", "<script", "<s0", "<b>\"m", "<w>", "NaN", "Inf", "%!")
+	Has(t, page, "&lt;script&gt;f19&lt;/script&gt;", "&lt;s0&gt;", "&lt;b&gt;&#34;m",
 		"&lt;w&gt;", "quantmf fit &#39;&lt;m&gt;&#39;", "20 features × 9 samples in 2 components",
 		"quantile matrix factorisation, X ≈ T(UV)",
 		"as implemented in quantmf v1, with 2 components, 8 levels.")
@@ -244,7 +244,7 @@ func TestPageOfLittle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			page := render(t, f)
 			wellFormed(t, page)
-			lacks(t, withoutImages(page), "NaN", "Inf", "%!")
+			Lacks(t, withoutImages(page), "NaN", "Inf", "%!")
 		})
 	}
 }
@@ -253,7 +253,7 @@ func TestHeatmapsOfMany(t *testing.T) {
 	t.Parallel()
 	f := example(most+40, most+11)
 	page := render(t, f)
-	has(t, page, "Shown are the 300 features that are explained best, of 340.",
+	Has(t, page, "Shown are the 300 features that are explained best, of 340.",
 		"Shown are 300 samples, evenly spaced in the table, of 311.")
 	for i, want := range []string{"300×300", "300×300", "300×300", "300×300", "63×1"} {
 		img := decoded(t, images(page)[i])
@@ -404,7 +404,7 @@ func TestList(t *testing.T) {
 		}
 		last = at
 	}
-	has(t, render(t, example(20, 9)), `<details open="">`) // a short list
+	Has(t, render(t, example(20, 9)), `<details open="">`) // a short list
 }
 
 // TestTelling: of features that are equally bent, rows that are nearly all zero and those that
@@ -463,9 +463,9 @@ func TestBayes(t *testing.T) {
 	f := example(20, 9)
 	f.Method, f.Unseen.Others = "BQMF", nil
 	page := render(t, f)
-	has(t, page, "negative lower bound of the evidence", "Bound of BQMF by epoch",
+	Has(t, page, "negative lower bound of the evidence", "Bound of BQMF by epoch",
 		"<b>0.5</b><span>loss: how far a value is from the fit")
-	lacks(t, page, "Loss of BQMF", "The curve is the loss",
+	Lacks(t, page, "Loss of BQMF", "The curve is the loss",
 		"Plain non-negative")
 }
 
@@ -475,44 +475,24 @@ func TestPlain(t *testing.T) {
 	f := example(20, 9)
 	text := func() string { _, body, _ := strings.Cut(withoutImages(render(t, f)), "<main>"); return body }
 	page := text()
-	has(t, page, "The second panel is the mixture before the maps",
+	Has(t, page, "The second panel is the mixture before the maps",
 		"Plain non-negative matrix factorisation (NMF) has the mixture but not the maps",
 		"<b>30 %</b><span>predicted in the same values by NMF",
 		"of this model and of NMF, from which a tenth of the values")
 	f.Method, f.Normalized = "QMFQ", product(f.U, f.V)
 	page = text()
-	has(t, page, "The second panel is the data on the scale on which components add up")
-	lacks(t, page, "The second panel is the mixture")
+	Has(t, page, "The second panel is the data on the scale on which components add up")
+	Lacks(t, page, "The second panel is the mixture")
 	f.Method, f.Curves, f.Bend, f.Normalized, f.Unseen = "NMF", quantmf.Mat{}, nil, quantmf.Mat{},
 		account.Unseen{}
 	page = text()
-	has(t, page, "Non-negative matrix factorisation (NMF) describes every sample as a "+
+	Has(t, page, "Non-negative matrix factorisation (NMF) describes every sample as a "+
 		"mixture of 2 components.", "All features, the best explained first", "75 %, c1</li>",
 		"come back from other seeds")
-	lacks(t, page, "second panel", " maps", "bend", "learned", "curves.tsv", "distance from 0",
+	Lacks(t, page, "second panel", " maps", "bend", "learned", "curves.tsv", "distance from 0",
 		"dashed", "T(UV)")
 	f.Stability = []float64{0.7, 1}
 	page = text()
-	has(t, page, "c1, stability 0.70")
-	lacks(t, page, "come back from other seeds")
-}
-
-// has reports which of these a text lacks.
-func has(t *testing.T, text string, wants ...string) {
-	t.Helper()
-	for _, want := range wants {
-		if !strings.Contains(text, want) {
-			t.Errorf("there is no %q", want)
-		}
-	}
-}
-
-// lacks reports which of these a text has, and where.
-func lacks(t *testing.T, text string, wants ...string) {
-	t.Helper()
-	for _, bad := range wants {
-		if at := strings.Index(text, bad); at >= 0 {
-			t.Errorf("there is %q: %.120s", bad, text[max(at-60, 0):])
-		}
-	}
+	Has(t, page, "c1, stability 0.70")
+	Lacks(t, page, "come back from other seeds")
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestSamples: a dot of the first panel has its name and group, the nearest neighbours are those of the
@@ -25,17 +27,17 @@ func TestSamples(t *testing.T) {
 	f.Method = "BQMF" // in which the second component, which is weak, counts little
 	page := render(t, f)
 	wellFormed(t, page)
-	has(t, page, "<title>sampleC, even</title>", "<title>sampleJ, no group</title>",
+	Has(t, page, "<title>sampleC, even</title>", "<title>sampleJ, no group</title>",
 		"<title>10 samples on the principal axes 1 and 2</title>", "<title>Tree of 10 samples</title>",
 		"same group for 100 % of the samples; by chance it would be for 44 %",
 		"strong components count more")
 	row := page[strings.Index(page, "<td>sampleA</td>"):]
 	row = row[:strings.Index(row, "</tr>")]
-	has(t, row, "sampleC", "sampleE", "sampleG") // the neighbours of sampleA
+	Has(t, row, "sampleC", "sampleE", "sampleG") // the neighbours of sampleA
 	f.Method = "QMF"
-	has(t, render(t, f), "all components count the same")
+	Has(t, render(t, f), "all components count the same")
 	clear(f.V.Data)
-	lacks(t, render(t, f), "principal axes", "Tree of")
+	Lacks(t, render(t, f), "principal axes", "Tree of")
 }
 
 // TestTree: each merge is at least as high as those within it, and joins all points in the end, whose

@@ -1,12 +1,13 @@
 // Package check has what the tests of many packages draw and compare: calls that succeed, values that are
-// equal, numbers within a tolerance, bits, pools of workers, normal numbers, derivatives by differences, and
-// the inverse of a small matrix by plain elimination. Only tests import it, with a dot.
+// equal, words of a text, numbers within a tolerance, bits, pools of workers, normal numbers, derivatives by
+// differences, and the inverse of a small matrix by plain elimination. Only tests import it, with a dot.
 package check
 
 import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -50,6 +51,26 @@ func EqualAll[T comparable](t testing.TB, got, want []T, what string, args ...an
 	if i < max(len(got), len(want)) {
 		t.Errorf("%s: %d values, from number %d on %v, want %d, %v", fmt.Sprintf(what, args...), len(got), i,
 			got[i:min(i+3, len(got))], len(want), want[i:min(i+3, len(want))])
+	}
+}
+
+// Has reports which of these a text has not.
+func Has(t testing.TB, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %.3000s", want, text)
+		}
+	}
+}
+
+// Lacks reports which of these a text has, and where.
+func Lacks(t testing.TB, text string, unwanted ...string) {
+	t.Helper()
+	for _, bad := range unwanted {
+		if at := strings.Index(text, bad); at >= 0 {
+			t.Errorf("there is %q: %.120s", bad, text[max(at-60, 0):])
+		}
 	}
 }
 

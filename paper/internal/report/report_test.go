@@ -5,8 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // What is written reads as what was given, with arrays of numbers and texts on one line.
@@ -25,9 +26,7 @@ func TestWrite(t *testing.T) {
 	if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, given) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if !strings.Contains(string(text), "[ 1, 2.5, -3e-7 ]") {
-		t.Errorf("%s", text)
-	}
+	Has(t, string(text), "[ 1, 2.5, -3e-7 ]")
 }
 
 // Parts go between their marks and leave the rest of a page, in any order; a part without marks is an error.
