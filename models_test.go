@@ -170,6 +170,9 @@ func each(t *testing.T, holds func(t *testing.T, w way)) {
 		if testing.Short() && i%3 != 0 {
 			continue
 		}
+		if testing.Short() && w.method == MethodBQMF { // whose epochs cost most
+			w.opts = append(w.opts, WithEpochs(3))
+		}
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			holds(t, w)

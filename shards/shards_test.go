@@ -251,6 +251,9 @@ func TestShards(t *testing.T) {
 		"QMF, convergence": given(x, quantmf.WithMaxIterations(2)),
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && (name == "NMF, patience" || name == "QMF, at rest") {
+				t.Skip("others have patience, and a start that is chosen")
+			}
 			t.Parallel()
 			method, plan, opts := quantmf.MethodNMF, PlanNMF, c.opts
 			alone := []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}
