@@ -53,120 +53,102 @@ type Call struct {
 	Host Host
 }
 
-// reader reads the arguments of a call. Its methods return nothing from the first error on, which err keeps.
-type reader struct {
-	Call
-	err error
-}
+// fault is an error that ends a call: [Call.Answer] returns it. So what reads an argument, or makes a part of
+// a result, returns that alone.
+type fault struct{ error }
 
-func (c *reader) fail(err error) {
-	if c.err == nil {
-		c.err = err
+func check(err error) {
+	if err != nil {
+		panic(fault{err})
 	}
 }
 
-// take reads the argument of this name.
-func take[T any](c *reader, name string, read func(name string, v Value) (T, error)) (t T) {
-	if c.err == nil {
-		t, c.err = read(name, c.Args.Field(name))
-	}
-	return t
+// got is the result of what may have an error.
+func got[T any](v T, err error) T {
+	check(err)
+	return v
 }
 
-func (c *reader) text(name string) string {
+func (c Call) text(name string) string {
 	if v := c.Args.Field(name); v.Type() != None {
 		return v.Text()
 	}
 	return ""
 }
 
-func (c *reader) whole(name string) int { return take(c, name, whole) }
+func (c Call) whole(name string) int { return whole(name, c.Args.Field(name)) }
 
-func (c *reader) decimal(name string) float64 { return take(c, name, decimal) }
+func (c Call) decimal(name string) float64 { return decimal(name, c.Args.Field(name)) }
 
 // numbers returns the argument of this name, nil where there is none.
-func (c *reader) numbers(name string) []float64 {
-	if c.Args.Field(name).Type() == None {
-		return nil
+func (c Call) numbers(name string) []float64 {
+	if v := c.Args.Field(name); v.Type() != None {
+		return numbers(name, v)
 	}
-	return take(c, name, numbers)
+	return nil
 }
 
-func (c *reader) rows(name string) quantmf.Rows { return take(c, name, rows) }
+func (c Call) rows(name string) quantmf.Rows { return rows(name, c.Args.Field(name)) }
 
-func (c *reader) matrix(name string) quantmf.Mat { return take(c, name, matrix) }
+func (c Call) matrix(name string) quantmf.Mat { return matrix(name, c.Args.Field(name)) }
 
-func (c *reader) texts(name string) []string { return take(c, name, texts) }
+func (c Call) texts(name string) []string {
+	v := c.Args.Field(name)
+	t, is := v.Texts()
+	need(is, name, v, "a list of texts")
+	return t
+}
 
 // model reads the model whose file is the argument "model".
-func (c *reader) model() quantmf.Model { return take(c, "model", model) }
+func (c Call) model() quantmf.Model { return model("model", c.Args.Field("model")) }
 
-func decimal(name string, v Value) (float64, error) {
+func decimal(name string, v Value) float64 {
 	if v.Type() != Number {
-		return 0, noNumber(name, v, "must be a number")
+		check(noNumber(name, v, "must be a number"))
 	}
-	return v.Float(), nil
+	return v.Float()
 }
 
-func texts(name string, v Value) ([]string, error) {
-	t, is := v.Texts()
-	if !is {
-		return nil, other(name, v, "a list of texts")
-	}
-	return t, nil
-}
-
-func model(name string, v Value) (quantmf.Model, error) {
+func model(name string, v Value) quantmf.Model {
 	file, is := v.Bytes()
-	if !is {
-		return nil, other(name, v, "the bytes of a model's file")
-	}
-	return quantmf.UnmarshalModel(file)
+	need(is, name, v, "the bytes of a model's file")
+	return got(quantmf.UnmarshalModel(file))
 }
 
-func numbers(name string, v Value) ([]float64, error) {
+func numbers(name string, v Value) []float64 {
 	x, is := v.Numbers()
-	if !is {
-		return nil, other(name, v, "a list of numbers")
-	}
-	return x, nil
+	need(is, name, v, "a list of numbers")
+	return x
 }
 
-func rows(name string, v Value) (quantmf.Rows, error) {
+func rows(name string, v Value) quantmf.Rows {
 	x, is, err := v.Rows()
-	if !is {
-		return nil, other(name, v, "a matrix")
-	}
-	return x, err
+	need(is, name, v, "a matrix")
+	return got(x, err)
 }
 
 // matrix returns a matrix that is held in full.
-func matrix(name string, v Value) (quantmf.Mat, error) {
-	x, err := rows(name, v)
-	if err != nil {
-		return quantmf.Mat{}, err
-	}
+func matrix(name string, v Value) quantmf.Mat {
+	x := rows(name, v)
 	if m, is := x.(quantmf.Mat); is {
-		return m, nil
+		return m
 	}
 	d, n := x.Dims()
 	m := quantmf.NewMat(d, n)
 	for i := range d {
-		if err := x.ReadRow(m.Row(i), i); err != nil {
-			return quantmf.Mat{}, err
-		}
+		check(x.ReadRow(m.Row(i), i))
 	}
-	return m, nil
+	return m
 }
 
 // whole returns a whole number that fits into an int on every platform.
-func whole(name string, v Value) (int, error) {
+func whole(name string, v Value) int {
 	if v.Type() == Number {
 		if f := v.Float(); f == float64(int32(f)) {
-			return int(f), nil
+			return int(f)
 		}
 	}
-	return 0, noNumber(name, v, "must be a whole number below 2^31")
+	panic(fault{noNumber(name, v, "must be a whole number below 2^31")})
 }
 
 func wrong(name string, v Value, bound string) error {
@@ -182,11 +164,14 @@ func noNumber(name string, v Value, bound string) error {
 	return wrong(name, v, bound)
 }
 
-// other is the error of an argument of another kind than wanted.
-func other(name string, v Value, want string) error {
+// need refuses an argument that is of another kind than wanted.
+func need(is bool, name string, v Value, want string) {
+	if is {
+		return
+	}
 	got := [...]string{None: "nothing", Bool: "a truth value", Number: "a number", Text: "a text",
 		Object: "another object"}[v.Type()]
-	return &quantmf.ShapeError{What: name, Got: got, Want: want}
+	check(&quantmf.ShapeError{What: name, Got: got, Want: want})
 }
 
 // camel returns the name that other languages have for an option whose name in Go is in an error.
