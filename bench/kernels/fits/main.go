@@ -189,7 +189,7 @@ func ranks(n int, eps float64) func() func() error {
 	return func() func() error {
 		x := dense(1, n).(quantmf.Mat).Data
 		return func() error {
-			t, err := quantmf.Solve(x, quantmf.WithEpsilon(eps))
+			t, err := quantmf.Solve(x, quantmf.WithEpsilon(eps), quantmf.WithLevels(n))
 			if err != nil {
 				return err
 			}
