@@ -13,7 +13,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 
 	sdk "github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/quantmf/quantmf"
@@ -175,8 +174,6 @@ func unmarshalMat(data []byte) (quantmf.Mat, error) {
 		return quantmf.Mat{}, f.Fail("dims", "are not those of the numbers")
 	}
 	m := quantmf.NewMat(int(rows), int(cols))
-	for i := range m.Data { // NaN is a missing value
-		m.Data[i] = math.Float64frombits(binary.LittleEndian.Uint64(numbers[8*i:]))
-	}
-	return m, nil
+	_, err = binary.Decode(numbers, binary.LittleEndian, m.Data) // NaN is a missing value
+	return m, err
 }

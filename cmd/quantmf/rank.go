@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash/crc64"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -317,15 +316,13 @@ func (d *fitsDone) made(x quantmf.Rows, trial string, fit func() (quantmf.Model,
 	error) {
 	rows, columns := x.Dims()
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
-	row, bytes := make([]float64, columns), make([]byte, 8*columns)
+	row, bytes := make([]float64, columns), []byte(nil)
 	fmt.Fprintln(sum, trial, rows, columns)
 	for i := range rows {
 		if err := x.ReadRow(row, i); err != nil {
 			return nil, err
 		}
-		for j, v := range row {
-			binary.LittleEndian.PutUint64(bytes[8*j:], math.Float64bits(v))
-		}
+		bytes, _ = binary.Append(bytes[:0], binary.LittleEndian, row) // numbers have no error
 		sum.Write(bytes)
 	}
 	name := fmt.Sprintf("fit-%016x", sum.Sum64())

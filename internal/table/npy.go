@@ -423,10 +423,7 @@ func writeNPY(out *bufio.Writer, m quantmf.Mat) {
 	writeNPYHeader(out, "<f8", fmt.Sprintf("%d, %d", m.Rows, m.Cols))
 	var b []byte
 	for i := range m.Rows {
-		b = b[:0]
-		for _, v := range m.Row(i) {
-			b = littleEndian.AppendUint64(b, math.Float64bits(v))
-		}
+		b, _ = binary.Append(b[:0], littleEndian, m.Row(i)) // numbers have no error
 		out.Write(b)
 	}
 }
