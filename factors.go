@@ -21,6 +21,9 @@ type factors struct {
 	u, v        []float64
 	fixed       int // the first so many columns of U stay
 	given       Mat // these columns, where they are at hand
+
+	// cells are missing, and so few are seen that Newton's method would say anything of these: see fewSeen
+	few bool
 }
 
 func newFactors(a *pool.Arena, d, n, k int) *factors {

@@ -267,8 +267,8 @@ func TestWeightsOfHidden(t *testing.T) {
 		t.Errorf("the rows lose %v and %v", first.Loss, p.Rows[1].Loss)
 	}
 	epochs := WithEpochs(20) // of so few cells Auto hides more where more count as observed
-	a := Fitted(t, By(MethodAuto), hidden, 2, WithMissingValues(), epochs)
-	b := Fitted(t, By(MethodAuto), wrong, 2, WithCellWeights(only), epochs)
+	a := Fitted(t, By(MethodAuto), hidden, 3, WithMissingValues(), epochs)
+	b := Fitted(t, By(MethodAuto), wrong, 3, WithCellWeights(only), epochs)
 	u := a.Reconstruct()
 	Near(t, u.At(3, 4), b.Reconstruct().At(3, 4), 1e-4*u.At(3, 4), "MethodAuto")
 	large := NewMat(2100, 600)

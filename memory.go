@@ -82,18 +82,22 @@ func memoryOf(method Method, d, n int, about fit.About, rank int, opts []FitOpti
 	if err != nil {
 		return Memory{}, err
 	}
+	open := method == MethodNMF && c.missing && about.Visible < 1 && c.endIsOpen()
+	if open {
+		c.settleFew(float64(about.Visible*float64(min(d, n))), d, n, k)
+	}
 	of := &uncounted{config: &c, method: method, about: about, d: min(d, pool.Beyond),
 		n: min(n, pool.Beyond), k: k}
 	model := pool.DryArena()
 	of.model(model)
-	epochs, open := c.epochs, method == MethodNMF && c.missing && about.Visible < 1 && c.endIsOpen()
+	epochs := c.epochs
 	if open {
 		epochs *= mostShare
 	}
 	fit.CountLosses(model, epochs, of.holds())
 	bytes, state := func(v float64) int64 { return int64(min(v, math.MaxInt64/2)) }, of.state()
 	if open {
-		c.judgeEnd(c.epochs) // the fit that finds the end takes more
+		c.judgeEnd(c.epochs, 1) // the fits that find the end take more
 	}
 	return Memory{Fit: bytes(of.fit(true)), Rows: bytes(of.fit(false)), Model: bytes(model.Most()),
 		State: bytes(8 * state)}, nil
@@ -276,6 +280,7 @@ func dying(a *pool.Arena) float64 { return a.Most() + float64(a.Most()/32) + sma
 // nmf counts a fit of an NMF.
 func (f *uncounted) nmf(cells *fit.Cells, p *pool.Pool) {
 	u := newFactors(p.Memory, f.d, f.n, f.k)
+	cells.Guess = f.guess
 	method := f.newMethod(newProblem(u, cells, f.loss, p))
 	u.reserveSome(cells, f.loss, f.startsFrom(f.d, f.n), p)
 	if f.start == StartSVD {

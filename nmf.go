@@ -10,6 +10,7 @@ package quantmf
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -47,20 +48,30 @@ func (c *config) settleNMF(d, n, rank int) error {
 		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(),
 			Bound: "takes KL and Frobenius; under other losses there is UpdatesMultiplicative"}
 	}
+	c.settleEpochs(d, n)
+	return nil
+}
+
+// settleEpochs sets the number of epochs where the options leave it open.
+func (c *config) settleEpochs(d, n int) {
 	if c.given.Has(option.Epochs) {
-		return nil
+		return
 	}
+	c.epochs = nmfDefaults().epochs
 	if c.updates == UpdatesMultiplicative {
 		c.epochs = 100
 	}
 	if c.startsFrom(d, n) > 0 {
 		c.epochs /= 2
 	}
-	return nil
 }
 
-// hiddenShare is the share of the visible cells by which chooseEnd finds the number of epochs.
+// hiddenShare is the share of the visible cells by which chooseEnd takes its choices.
 const hiddenShare = 0.1
+
+// guesses are what the guess of a missing cell, the mean of its row, is tried to count beside a visible cell
+// in multiplicative updates of few cells (settleFew).
+var guesses = []float64{0, 0.01, 0.1, 1}
 
 // endIsOpen tells whether no option says where a FitNMF ends. Where cells are missing, those that it is to
 // predict say it then.
@@ -69,42 +80,73 @@ func (c *config) endIsOpen() bool {
 	return !given && !c.whole && c.patience == 0 && c.validation == 0
 }
 
-// judgeEnd makes c the options of the fit that finds the end of one of so many epochs by default.
-func (c *config) judgeEnd(epochs int) {
-	c.given |= option.Of(option.Epochs)
-	c.validation, c.epochs, c.patience = hiddenShare, mostShare*epochs, patienceOf(epochs)
+// fewSeen tells whether few cells are visible where so many are, on average, of a sample or of a feature:
+// fewer than leastRows a component. If others are missing, these leave room for factors that say anything of
+// them, where Newton's method is within a few epochs, but not multiplicative updates.
+func fewSeen(visible float64, rank int) bool { return visible < leastRows*float64(rank) }
+
+// settleFew tells whether guesses are tried: where few cells are visible, by multiplicative updates, which it
+// takes if the options leave that open.
+func (c *config) settleFew(visible float64, d, n, rank int) bool {
+	few := fewSeen(visible, rank)
+	if few && !c.given.Has(option.Updates) {
+		c.updates = UpdatesMultiplicative
+		c.settleEpochs(d, n)
+	}
+	return few && c.updates == UpdatesMultiplicative
 }
 
-// chooseEnd takes the number of epochs after which a fit without a tenth of the visible cells predicts these
-// best, as the NMF of a start is ended (start.go). Where no cell can be hidden the number stays. With an
-// error it returns the model of a fit that was stopped.
-func (c *config) chooseEnd(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, error) {
-	judged := fitOption(option.Validation, "", func(trial *config) string {
-		trial.restarts, trial.strict = 1, false
-		trial.save, trial.resume, trial.checkpoints = nil, nil, nil
-		trial.judgeEnd(c.epochs)
-		if tell := trial.progress; tell != nil {
-			trial.progress = func(p Progress) error {
-				if p.Phase != PhaseEpochs {
-					p.Done = 0
-				}
-				return tell(Progress{Phase: PhaseChoice, Done: p.Done})
-			}
-		}
-		return ""
-	})
-	trial, err := FitNMF(ctx, x, rank, append(slices.Clip(opts), judged)...)
-	switch err.(type) {
-	case nil:
-		for e, loss := range trial.Validation[1:] {
-			if e == 0 || loss < trial.Validation[c.epochs] {
-				c.epochs = e + 1
-			}
-		}
-	case *OptionError, *DataError:
-		return nil, nil
+// judgeEnd makes c the options of a fit that judges a guess, and finds the end of one of so many epochs by
+// default.
+func (c *config) judgeEnd(epochs int, guess float64) {
+	c.given |= option.Of(option.Epochs)
+	c.validation, c.epochs, c.patience = hiddenShare, mostShare*epochs, patienceOf(epochs)
+	c.guess = guess
+}
+
+// chooseEnd takes the guess and the number of epochs after which a fit of x, whose cells are those of of,
+// without a tenth of the visible ones predicts these best, as the NMF of a start is ended (start.go); guesses
+// are tried for as long as they predict better. Where no cell can be hidden there is none, and the number
+// stays. With an error it returns the model of a fit that was stopped.
+func (c *config) chooseEnd(ctx context.Context, of *fit.Cells, x Rows, rank int,
+	opts []FitOption) (*NMF, error) {
+	tries := guesses
+	if !c.settleFew(of.Seen(), of.D, of.N, rank) {
+		tries = guesses[:1]
 	}
-	return trial, err
+	least, epochs := math.Inf(1), c.epochs
+	for tried, guess := range tries {
+		judged := fitOption(option.Validation, "", func(trial *config) string {
+			trial.restarts, trial.strict = 1, false
+			trial.save, trial.resume, trial.checkpoints = nil, nil, nil
+			trial.judgeEnd(epochs, guess)
+			trial.updates = c.updates
+			if tell := trial.progress; tell != nil {
+				trial.progress = func(p Progress) error {
+					if p.Phase != PhaseEpochs {
+						p.Done = 0
+					}
+					done := (float64(tried) + p.Done) / float64(len(tries))
+					return tell(Progress{Phase: PhaseChoice, Done: done})
+				}
+			}
+			return ""
+		})
+		trial, err := FitNMF(ctx, x, rank, append(slices.Clip(opts), judged)...)
+		switch err.(type) {
+		case nil:
+		case *OptionError, *DataError:
+			return nil, nil
+		default:
+			return trial, err
+		}
+		loss := slices.Min(trial.Validation[1:])
+		if loss >= least {
+			break
+		}
+		least, c.guess, c.epochs = loss, guess, 1+slices.Index(trial.Validation[1:], loss)
+	}
+	return nil, nil
 }
 
 // startsFrom returns how many of n samples a FitNMF begins with an NMF of, 0 where it begins with none.
@@ -122,7 +164,8 @@ func (c *config) startsFrom(d, n int) float64 {
 // Under [KL], the default, and [Frobenius] it lowers the loss by Newton's method with bounds and momentum
 // (internal/nmf), whose epoch reads x twice; under other losses, which it does not take, for k > d+n, or by
 // [WithUpdates], by the multiplicative updates of the textbooks with steps ahead (Hien, Leplat and Gillis
-// 2024), of which half as many are enough. The loss, with its penalties, never rises by more than rounding.
+// 2024), of which half as many are enough. The loss, with its penalties and guesses, never rises by more than
+// rounding.
 //
 // Entries of the factors may be 0. Under KL with cells hidden Newton's method keeps them at or above a
 // hundredth of the mean of their component, so that the model does not hold values of unseen cells
@@ -131,7 +174,10 @@ func (c *config) startsFrom(d, n int) float64 {
 // Defaults: KL, 20 epochs (100 of multiplicative updates), seed 1, StartAuto, no penalties, no patience, no
 // validation, no restarts, nothing fixed. Where cells are missing, and epochs, patience, validation and
 // factors are not given, a first fit without a tenth of the others finds after how many epochs these are
-// predicted best, at most four times the default, and the fit ends there. To go on until the loss stands
+// predicted best, at most four times the default, and the fit ends there. Where features or samples have
+// fewer than 16 visible cells a component, it makes multiplicative updates, unless [WithUpdates] is given,
+// and further fits find whether these cells are predicted better if a missing cell counts as 1, 10 or 100 %
+// of a cell with the mean of its row. To go on until the loss stands
 // still, WithEpochs(1000) and [WithPatience](3): by Newton's method the loss is then within 1e-6 of itself of
 // what more epochs reach.
 // [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD.
@@ -163,10 +209,11 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 		return nil, err
 	}
 	if t.Cells.Visible < t.Cells.D*t.Cells.N && c.endIsOpen() {
-		if trial, err := c.chooseEnd(ctx, x, rank, opts); err != nil {
+		if trial, err := c.chooseEnd(ctx, t.Cells, x, rank, opts); err != nil {
 			return trial, err
 		}
 	}
+	t.Cells.Guess = c.guess
 	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(run fit.Run) fit.Algorithm {
 		f := &nmfFit{factors: newFactors(t.Pool.Memory, t.Cells.D, t.Cells.N, rank), cells: t.Cells,
 			loss: c.loss, progress: run.Progress, pool: t.Pool}
@@ -269,8 +316,8 @@ func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nm
 		Held:     s.HeldLoss,
 		NonZeros: s.NonZeros(), Loss: loss, Fixed: f.fixed, Pool: p,
 	}
-	if s.Weighted() {
-		problem.Weigh, problem.Whole = s.Weigh, s.Whole()
+	if s.Weighted() || s.Guess > 0 {
+		problem.Weigh, problem.Whole = s.WeighGuesses, s.Whole()
 	}
 	if s.Held == nil {
 		problem.X, problem.Stride = s.X.Data, s.X.Stride

@@ -67,7 +67,7 @@ type config struct {
 	checkpoints fit.Checkpoints // nil where there is neither save nor resume
 	discard     bool            // no model is wanted of a fit that was stopped
 	hash        bool            // a fingerprint of x is wanted
-	whole       bool            // no option: the fit that this one judges misses no cell
+	guess       float64         // no option: what the guess of a missing cell counts, see chooseEnd
 }
 
 // settings are the options on which the numbers of a fit depend. A running fit holds them;
@@ -106,6 +106,7 @@ type settings struct {
 	mayRest       bool         // no option: whether the data may choose that a QMF makes no epochs
 	chosen        *startChoice // no option: what MethodAuto shares between fits of QMF; nil: nothing
 	mapped        bool         // no option: whether the model has maps, which take any x under Frobenius
+	whole         bool         // no option: the fit that this one judges misses no cell
 }
 
 // prospect is what the data choose of a fit.

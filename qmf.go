@@ -260,6 +260,7 @@ func newQMFPart(visible *fit.Cells, rank int, s *settings, run fit.Run, cut pool
 		progress: run.Progress,
 	}
 	f.given, f.fixed = s.fixedU, s.fixed
+	f.few = !s.whole && !visible.Whole() && fewSeen(visible.Seen(), rank) && !p.Memory.Dry() // takes less
 	if s.lagging(d) {
 		f.lossDelay = 1
 	}

@@ -20,7 +20,7 @@ func TestPlannedSettings(t *testing.T) {
 		"sampleWeights": "a plan does not take them", "cellWeights": "a plan does not take them",
 		"projection": "of FitQMFQ, which is not split", "maps": "of WithModel, which a plan does not take",
 		"chosen": "of MethodAuto, which a plan is not", "discrete": "of FitBQMF, which is not split",
-		"mayRest": "settled by the start, which a plan has",
+		"mayRest": "settled by the start, which a plan has", "whole": "of fits that judge others",
 	}
 	of := reflect.TypeFor[settings]()
 	for i := range of.NumField() {

@@ -388,7 +388,7 @@ func (t *trials) fit(c prospect, progress fit.Progress) *qmfFit {
 	trial := newQMFFit(t.hidden, t.of.k, &t.settings,
 		fit.Run{Pool: t.of.pool, Seed: t.settings.seed, Progress: progress})
 	trial.origin, trial.lambda, trial.line, trial.evaluated = c.start, c.lambda, c.line, false
-	trial.startShare = 0
+	trial.startShare, trial.few = 0, t.of.few
 	return trial
 }
 
@@ -469,7 +469,7 @@ func (f *qmfFit) fromRows(count int) error {
 	for r := range rows {
 		rows[r] = int(int64(r) * int64(f.d) / int64(count))
 	}
-	g := &factors{d: count, n: f.n, np: f.np, k: f.k, u: a.Floats(count, f.k), v: f.v}
+	g := &factors{d: count, n: f.n, np: f.np, k: f.k, u: a.Floats(count, f.k), v: f.v, few: f.few}
 	rules := fit.Rules{Loss: divergence.KL, Missing: true, Mapped: true, Weights: f.cells.WeightsOf(rows)}
 	// The share of the work after which V is there; rows a report, and workers of each.
 	factorised, together, readers, searchers := 0.5, rowsPlaced, 1, p.Workers()
@@ -606,7 +606,7 @@ func (f *factors) startMethod(x *fit.Cells, loss divergence.Loss, p *pool.Pool) 
 	if !p.Memory.Dry() {
 		f.leaveOut(x.LeftOut())
 	}
-	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
+	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) && !f.few {
 		return nmf.NewNewton(newProblem(f, x, loss, p)), startNewton
 	}
 	return nmf.NewUpdates(newProblem(f, x, loss, p)), startUpdates
@@ -671,7 +671,7 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share fl
 	}
 	few.Pool = p
 	g := newFactors(p.Memory, f.d, few.N, f.k)
-	g.given, g.fixed = f.given, f.fixed
+	g.given, g.fixed, g.few = f.given, f.fixed, f.few
 	g.random(few, run.Seed)
 	g.hold()
 	if err := g.approximate(few, loss, share, run); err != nil {

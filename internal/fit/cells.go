@@ -49,6 +49,7 @@ type Cells struct {
 	importance           []float64 // of each row: see Importance
 	weightUnit, heldUnit float64   // bring the weights of visible and of held-out cells to a mean of 1
 	allUnit              float64   // and those of both
+	Guess                float64   // what the guess of a hidden cell counts, of a visible one (FillGuesses)
 	WeightHash           Hash      // of cell weights, if a fingerprint was asked for
 
 	About About // of cells that are not read
@@ -68,6 +69,9 @@ func NewCells(x Source) *Cells {
 	c.D, c.N = c.rows.Dims()
 	return c
 }
+
+// Seen is how many cells are visible of a sample, or of a feature, on average, the lesser of both.
+func (c *Cells) Seen() float64 { return float64(c.Visible) / float64(max(c.D, c.N)) }
 
 // words is the number of words of Held that a row has.
 func (c *Cells) words() int { return (c.N + 63) / 64 }

@@ -257,6 +257,45 @@ func (c *Cells) AllWeights(w []float64, i int) error {
 	return err
 }
 
+// WeighGuesses fills w, N numbers, with the weights of row i, as Weigh does or 1 where cells have none, and
+// hidden cells of x and w with guesses, if Guess is not 0: the mean of the visible cells, and Guess times the
+// weight of a visible cell of the row and sample. x and observed are what ReadRow has given; a row without a
+// visible cell has no guesses.
+func (c *Cells) WeighGuesses(x, w []float64, observed []bool, i int) {
+	if c.weights != nil {
+		c.Weigh(w, observed, i)
+	} else {
+		for j := range observed {
+			w[j] = 1
+		}
+	}
+	if c.Guess == 0 {
+		return
+	}
+	mean := 0.0
+	for _, v := range x[:c.N] {
+		mean += v / float64(max(c.InRow[i], 1))
+	}
+	for j, o := range observed {
+		if !o {
+			x[j], w[j] = mean, c.weightOfGuess(i, j)
+		}
+	}
+}
+
+// weightOfGuess is the weight of the guess of cell (i, j).
+func (c *Cells) weightOfGuess(i, j int) float64 {
+	switch {
+	case c.weights.leavesOut(j) || c.InRow[i] == 0:
+		return 0
+	case c.EachWeighed():
+		return c.Guess * c.importance[i]
+	case c.weights != nil:
+		return c.Guess * float64(c.weights.Samples[j]*c.weightUnit)
+	}
+	return c.Guess
+}
+
 // Weighted tells whether cells have weights.
 func (c *Cells) Weighted() bool { return c.weights != nil }
 

@@ -336,7 +336,7 @@ func (f *Newton) observedShares() {
 		observed := f.Read(ws.x, ws.observed, i)
 		if f.Weigh != nil {
 			w := ws.weightOf(f, 0)
-			f.Weigh(w, observed, i)
+			f.Weigh(ws.x, w, observed, i)
 			f.shareU[i] = 0
 			for j, v := range w {
 				f.shareU[i] += v / float64(f.N)
@@ -505,9 +505,9 @@ func (f *Newton) weighRow(ws *newtonScratch, i, r int) {
 	if f.Weigh == nil {
 		return
 	}
-	w := ws.weightOf(f, r)
-	f.Weigh(w, ws.seen[r], i+r)
-	if x := ws.x[r*f.NP : r*f.NP+f.N]; f.Loss == divergence.KL {
+	x, w := ws.x[r*f.NP:r*f.NP+f.N], ws.weightOf(f, r)
+	f.Weigh(x, w, ws.seen[r], i+r)
+	if f.Loss == divergence.KL {
 		kernel.Multiply(x, x, w)
 	}
 }

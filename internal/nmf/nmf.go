@@ -47,9 +47,10 @@ type Problem struct {
 	// observed, or nil where no cell is hidden.
 	Read func(x []float64, observed []bool, i int) []bool
 	// Weigh, if there is one, fills w with the weights of the cells of row i, of mean 1 over all visible
-	// cells, 0 in hidden ones; observed is what Read has returned. Partial is true then, and the loss the
-	// mean of the weighted divergences.
-	Weigh func(w []float64, observed []bool, i int)
+	// cells, 0 in hidden ones; or these have guesses, which it fills into x, and their weights. x and
+	// observed are what Read has given. Partial is true then, and the loss the mean of the weighted
+	// divergences; those of guesses are a part of Penalty.
+	Weigh func(x, w []float64, observed []bool, i int)
 	// Held returns the sum of divergences of t from the held-out cells of row i. room has N numbers.
 	Held func(l divergence.Loss, t []float64, i int, low float64, room []float64) float64
 
@@ -69,7 +70,7 @@ func (p *Problem) blocks() bool { return p.X != nil && p.NP == p.N }
 // Losses are mean divergences at one state of the factors.
 type Losses struct {
 	Visible, Held float64
-	Penalty       float64 // what the penalty adds to Visible
+	Penalty       float64 // what the penalty and guesses of hidden cells add to Visible
 }
 
 // Method goes down from factors that the caller has filled. The first call is Begin, or for a

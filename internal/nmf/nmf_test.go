@@ -44,7 +44,7 @@ func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty fl
 		for i, total := 0, TotalOf(weights); i < d*n; i++ {
 			weights[i] *= float64(p.Visible) / total
 		}
-		p.Weigh = func(w []float64, _ []bool, i int) { copy(w, weights[i*n:(i+1)*n]) }
+		p.Weigh = func(_, w []float64, _ []bool, i int) { copy(w, weights[i*n:(i+1)*n]) }
 	}
 	p.Read = func(x []float64, observed []bool, i int) []bool {
 		copy(x, p.X[i*p.Stride:i*p.Stride+p.N])
@@ -74,7 +74,7 @@ func (p *Problem) objective() float64 {
 	sum, weights := 0.0, slices.Repeat([]float64{1}, p.N)
 	for i := range p.D {
 		if p.Weigh != nil {
-			p.Weigh(weights, nil, i)
+			p.Weigh(nil, weights, nil, i)
 		}
 		for j, x := range p.X[i*p.Stride : i*p.Stride+p.N] {
 			if x != x {
@@ -105,7 +105,7 @@ func (p *Problem) textbook(t *testing.T, epochs int) (check func()) {
 		num, den := make([]float64, len(to)), make([]float64, len(to))
 		for i := range p.D {
 			if p.Weigh != nil {
-				p.Weigh(weights, nil, i)
+				p.Weigh(nil, weights, nil, i)
 			}
 			for j, x := range p.X[i*p.N : (i+1)*p.N] {
 				w := 0.0

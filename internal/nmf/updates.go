@@ -116,6 +116,9 @@ type tiles struct {
 	denU  []float64 // in the plain case the denominators of U, sums over V, for as many rows as go together
 }
 
+// The losses of a piece are of its visible cells, of the held-out ones, and of guesses.
+const lossParts = 3
+
 // part is what a piece of the rows adds to the update of V and to the losses.
 type part struct{ num, den, sum, losses []float64 }
 
@@ -156,7 +159,7 @@ func (fit *Updates) set(p Problem, gram, updating bool) {
 	fit.tiles = tiles{count: count, width: (np/kernel.Lanes + count - 1) / count * kernel.Lanes,
 		denU: a.Floats(Group, k)}
 	for i := range fit.pieces {
-		fit.pieces[i] = part{num: a.Floats(k, np), sum: a.Floats(k), losses: make([]float64, 2)}
+		fit.pieces[i] = part{num: a.Floats(k, np), sum: a.Floats(k), losses: make([]float64, lossParts)}
 		if fit.exact && updating {
 			fit.pieces[i].den = fit.early.Floats(k, kernel.Pad(k)) // UᵀU
 		} else if !fit.plain && updating {
@@ -210,14 +213,14 @@ func tiling(np, k float64) float64 {
 }
 
 // shares fills num = x w^{β-2} and den = w^{β-1} of some rows, by their weights, both 0 where a cell is
-// hidden.
+// hidden and has no guess.
 func (f *Updates) shares(ws *scratch, rows int) {
 	for r := range rows {
 		lo, hi := r*f.NP, (r+1)*f.NP
 		num, den := ws.num[lo:hi], ws.den[lo:hi]
 		f.Loss.Terms(num, den, ws.x[lo:hi], ws.w[lo:hi], f.Loss.Least())
 		for j, o := range ws.seen[r] {
-			if !o {
+			if !o && (f.Weigh == nil || ws.weight[lo+j] == 0) {
 				num[j], den[j] = 0, 0
 			}
 		}
@@ -260,7 +263,7 @@ func (f *Updates) sweep(worker, piece int) {
 		for r := range rows {
 			ws.seen[r] = f.Read(ws.x[r*np:(r+1)*np], ws.observed[r*f.N:(r+1)*f.N], i+r)
 			if f.Weigh != nil {
-				f.Weigh(ws.weight[r*np:(r+1)*np], ws.seen[r], i+r)
+				f.Weigh(ws.x[r*np:(r+1)*np], ws.weight[r*np:(r+1)*np], ws.seen[r], i+r)
 			}
 		}
 		if f.updateU {
@@ -285,13 +288,27 @@ func (f *Updates) sweep(worker, piece int) {
 		for r := range rows {
 			lo, hi := r*np, r*np+f.N
 			if f.Weigh != nil {
-				pt.losses[0] += f.Loss.WeightedSum(ws.x[lo:hi], w[lo:hi], ws.weight[lo:hi], f.Loss.Least())
+				f.addLosses(pt, ws.x[lo:hi], w[lo:hi], ws.weight[lo:hi], ws.seen[r], num[lo:hi])
 			} else {
 				pt.losses[0] += f.Loss.Sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], f.Loss.Least())
 			}
 			pt.losses[1] += f.Held(f.Loss, w[lo:hi], i+r, f.Loss.Least(), num[lo:hi])
 		}
 	}
+}
+
+// addLosses adds the divergences of w from a row x, by the weights of its cells, to the losses of a piece.
+// room has N numbers.
+func (p *Problem) addLosses(pt *part, x, w, weight []float64, seen []bool, room []float64) {
+	low := p.Loss.Least()
+	copy(room, weight)
+	for j, o := range seen {
+		if !o && weight[j] > 0 {
+			pt.losses[2] += float64(weight[j] * p.Loss.Value(x[j], w[j], low))
+			room[j] = 0
+		}
+	}
+	pt.losses[0] += p.Loss.WeightedSum(x, w, room, low)
 }
 
 // step is the factor of an entry b in an update, square being the weight of b²/2.
@@ -532,18 +549,20 @@ func (f *Updates) losses(u, v []float64) (l Losses) {
 	for i := range f.pieces {
 		l.Visible += f.pieces[i].losses[0]
 		l.Held += f.pieces[i].losses[1]
+		l.Penalty += f.pieces[i].losses[2]
 	}
 	l.Visible /= float64(f.Visible)
 	l.Held /= float64(max(f.HeldOut, 1))
+	l.Penalty /= float64(f.Visible)
 	if f.Penalties.Any() { // the padding of V is 0
-		l.Penalty = f.Penalties.Of(u, v, f.Of, f.N)
+		l.Penalty += f.Penalties.Of(u, v, f.Of, f.N)
 	}
 	return l
 }
 
 // Sums returns what a piece of the rows adds to the next update of V, the numerators, the denominators (in
 // the plain case those of each component alone, in the exact case UᵀU, of which they are made) and the losses
-// of its visible and its held-out cells.
+// of its visible and its held-out cells and of guesses.
 func (f *Updates) Sums(piece int) (num, den, losses []float64) {
 	p := &f.pieces[piece]
 	if f.plain {
