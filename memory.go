@@ -84,7 +84,7 @@ func memoryOf(method Method, d, n int, about fit.About, rank int, opts []FitOpti
 	}
 	open := method == MethodNMF && c.missing && about.Visible < 1 && c.endIsOpen()
 	if open {
-		c.settleFew(float64(about.Visible*float64(min(d, n))), d, n, k)
+		c.settleFew(float64(about.Visible*size(d, n)), d, n, k)
 	}
 	of := &uncounted{config: &c, method: method, about: about, d: min(d, pool.Beyond),
 		n: min(n, pool.Beyond), k: k}

@@ -80,15 +80,18 @@ func (c *config) endIsOpen() bool {
 	return !given && !c.whole && c.patience == 0 && c.validation == 0
 }
 
-// fewSeen tells whether few cells are visible where so many are, on average, of a sample or of a feature:
-// fewer than leastRows a component. If others are missing, these leave room for factors that say anything of
-// them, where Newton's method is within a few epochs, but not multiplicative updates.
-func fewSeen(visible float64, rank int) bool { return visible < leastRows*float64(rank) }
+// fewSeen tells whether so many visible cells of a d × n matrix are few: of a sample or of a feature, on
+// average, fewer than leastRows a component. If others are missing, these leave room for factors that say
+// anything of them, where Newton's method is within a few epochs, but not multiplicative updates. More than
+// trialCells are not few: updates would take many times as long.
+func fewSeen(visible float64, d, n, rank int) bool {
+	return visible <= trialCells && visible < leastRows*float64(rank)*float64(max(d, n))
+}
 
 // settleFew tells whether guesses are tried: where few cells are visible, by multiplicative updates, which it
 // takes if the options leave that open.
 func (c *config) settleFew(visible float64, d, n, rank int) bool {
-	few := fewSeen(visible, rank)
+	few := fewSeen(visible, d, n, rank)
 	if few && !c.given.Has(option.Updates) {
 		c.updates = UpdatesMultiplicative
 		c.settleEpochs(d, n)
@@ -111,7 +114,7 @@ func (c *config) judgeEnd(epochs int, guess float64) {
 func (c *config) chooseEnd(ctx context.Context, of *fit.Cells, x Rows, rank int,
 	opts []FitOption) (*NMF, error) {
 	tries := guesses
-	if !c.settleFew(of.Seen(), of.D, of.N, rank) {
+	if !c.settleFew(float64(of.Visible), of.D, of.N, rank) {
 		tries = guesses[:1]
 	}
 	least, epochs := math.Inf(1), c.epochs
@@ -175,11 +178,11 @@ func (c *config) startsFrom(d, n int) float64 {
 // validation, no restarts, nothing fixed. Where cells are missing, and epochs, patience, validation and
 // factors are not given, a first fit without a tenth of the others finds after how many epochs these are
 // predicted best, at most four times the default, and the fit ends there. Where features or samples have
-// fewer than 16 visible cells a component, it makes multiplicative updates, unless [WithUpdates] is given,
-// and further fits find whether these cells are predicted better if a missing cell counts as 1, 10 or 100 %
-// of a cell with the mean of its row. To go on until the loss stands
-// still, WithEpochs(1000) and [WithPatience](3): by Newton's method the loss is then within 1e-6 of itself of
-// what more epochs reach.
+// fewer than 16 visible cells a component, and x up to 2^16, it makes multiplicative updates, unless
+// [WithUpdates] is given, and further fits find whether these cells are predicted better if a missing cell
+// counts as 1, 10 or 100 % of a cell with the mean of its row. To go on until the loss stands still,
+// WithEpochs(1000) and [WithPatience](3): by Newton's method the loss is then within 1e-6 of itself of what
+// more epochs reach.
 // [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD.
 // StartAuto is StartUniform; but under KL, where there are 8192 samples or more and up to 131072 features, it
 // takes U from a default FitNMF of 2048 random samples (fewer above 32768 features) without penalty, and for

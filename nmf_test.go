@@ -626,10 +626,16 @@ func TestEndOfHidden(t *testing.T) {
 				last)
 		}
 	}
-	enough, newton := Fitted(t, FitNMF, holes, 1, WithMissingValues()),
-		Fitted(t, FitNMF, holes, 1, WithMissingValues(), WithUpdates(UpdatesNewton))
-	if !slices.Equal(enough.V.Data, newton.V.Data) {
-		t.Error("16 cells a component of each feature are few")
+	long := Drawn(5, 16000, func() float64 { return 1 + r.Float64() })
+	for i := 0; i < len(long.Data); i += 7 {
+		long.Data[i] = math.NaN()
+	}
+	for what, x := range map[string]Mat{"16 a component of each feature": holes, "more than 2^16": long} {
+		enough, newton := Fitted(t, FitNMF, x, 1, WithMissingValues()),
+			Fitted(t, FitNMF, x, 1, WithMissingValues(), WithUpdates(UpdatesNewton))
+		if !slices.Equal(enough.V.Data, newton.V.Data) {
+			t.Errorf("%s are few cells", what)
+		}
 	}
 	all := fit(holes, WithEpochs(20))
 	if n := len(fit(holes, WithPatience(30)).History); n != 21 {
@@ -653,8 +659,8 @@ func TestEndOfHidden(t *testing.T) {
 	for i := 0; i < len(exact.Data); i += 7 {
 		exact.Data[i] = math.NaN()
 	}
-	long := Fitted(t, FitNMF, exact, 5, WithMissingValues(), WithUpdates(UpdatesNewton))
-	Equal(t, len(long.History)-1, mostShare*20, "epochs of a product without noise")
+	all = Fitted(t, FitNMF, exact, 5, WithMissingValues(), WithUpdates(UpdatesNewton))
+	Equal(t, len(all.History)-1, mostShare*20, "epochs of a product without noise")
 	m, err := FitNMF(t.Context(), holes, k, WithMissingValues(), WithProgress(func(p Progress) error {
 		if p.Phase == PhaseChoice && p.Done > 0 {
 			return io.EOF

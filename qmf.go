@@ -260,7 +260,8 @@ func newQMFPart(visible *fit.Cells, rank int, s *settings, run fit.Run, cut pool
 		progress: run.Progress,
 	}
 	f.given, f.fixed = s.fixedU, s.fixed
-	f.few = !s.whole && !visible.Whole() && fewSeen(visible.Seen(), rank) && !p.Memory.Dry() // takes less
+	f.few = !s.whole && !visible.Whole() && fewSeen(float64(visible.Visible), d, n, rank) &&
+		!p.Memory.Dry() // Newton's method takes more
 	if s.lagging(d) {
 		f.lossDelay = 1
 	}

@@ -70,9 +70,6 @@ func NewCells(x Source) *Cells {
 	return c
 }
 
-// Seen is how many cells are visible of a sample, or of a feature, on average, the lesser of both.
-func (c *Cells) Seen() float64 { return float64(c.Visible) / float64(max(c.D, c.N)) }
-
 // words is the number of words of Held that a row has.
 func (c *Cells) words() int { return (c.N + 63) / 64 }
 
