@@ -454,8 +454,9 @@ func WithBatch(rows int) FitOption {
 	return whole(option.Batch, rows, func(c *config) { c.batchRows = rows })
 }
 
-// WithUpdates sets how FitNMF lowers the loss. Default [UpdatesNewton] under [KL] and
-// [Frobenius] up to rank d+n, else [UpdatesMultiplicative], which alone takes other losses.
+// WithUpdates sets how FitNMF lowers the loss. Default [UpdatesNewton] under [KL] and [Frobenius] up to rank
+// d+n, but for few cells of which some are missing, see [FitNMF]; else [UpdatesMultiplicative], which alone
+// takes other losses.
 func WithUpdates(u Updates) FitOption {
 	return constant(option.Updates, int(u), func(c *config) { c.updates = u })
 }
@@ -908,8 +909,8 @@ type Phase uint8
 
 const (
 	// PhaseChoice is the choice of start, shrinkage and line by short fits of some rows, where
-	// they are left to the data, and of the epochs of StartNMF; in FitNMF the choice of its epochs,
-	// where cells are missing. FitBQMF has none.
+	// they are left to the data, and of the epochs of StartNMF; in FitNMF the choice of its epochs and
+	// guesses, where cells are missing. FitBQMF has none.
 	PhaseChoice Phase = iota
 	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 100
 	// multiplicative updates, or from singular vectors. In FitBQMF it first makes the scales of the rows,

@@ -59,9 +59,9 @@ var optionHelp = [option.Kinds]struct{ value, help string }{
 	option.Projection: {"kl:N|frobenius:N|svd", `the projection P: N updates under the named divergence, or
 		singular vectors, which take no missing values (qmfq; default kl:5, with -start uniform kl:100)`},
 	option.Updates: {"", `newton: Newton's method, under kl and frobenius; multiplicative: the updates of the
-		textbooks, 200 of them unless -epochs is given (nmf; default newton under kl and frobenius,
-		multiplicative under other losses and where -k is above the number of features and
-		samples together)`},
+		textbooks, 100 of them unless -epochs is given (nmf; default newton under kl and frobenius,
+		multiplicative under other losses, where -k is above the number of features and
+		samples together, and where values are missing of a small matrix)`},
 	option.Tolerance: {"X", `where a map counts as converged, above 0 (qmf, qmfq; default 1e-9); of bqmf the
 		share of UV that the last epoch may still change (default 0.003)`},
 	option.Validation: {"X", `hide this share of the values, up to 0.5, from the fit, and take the epoch that

@@ -264,7 +264,8 @@ class NMF(_Factorisation):
     init : {None, 'random', 'nndsvd', 'custom'}, default None
         None and 'random': random factors; 'nndsvd': singular vectors; 'custom': W and H of ``fit_transform``.
     solver : {'newton', 'mu'}, default 'newton'
-        'mu': multiplicative updates, the only ones for a ``beta_loss`` beside 1 and 2.
+        'mu': multiplicative updates, the only ones for a ``beta_loss`` beside 1 and 2. Where values of a
+        small matrix are missing 'newton' makes them, too, unless ``max_iter`` is given.
     beta_loss : float or {'frobenius', 'kullback-leibler', 'itakura-saito'}, default 'frobenius'
     max_iter : int, optional
         Epochs; 20 of Newton's method reach the loss of 200 to 1000 multiplicative updates.
