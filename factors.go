@@ -19,11 +19,9 @@ import (
 type factors struct {
 	d, n, np, k int
 	u, v        []float64
-	fixed       int // the first so many columns of U stay
-	given       Mat // these columns, where they are at hand
-
-	// cells are missing, and so few are seen that Newton's method would say anything of these: see fewSeen
-	few bool
+	fixed       int  // the first so many columns of U stay
+	given       Mat  // these columns, where they are at hand
+	few         bool // cells are missing, and few are seen (fewSeen): no NMF by Newton's method
 }
 
 func newFactors(a *pool.Arena, d, n, k int) *factors {

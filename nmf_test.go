@@ -503,12 +503,6 @@ func TestGuesses(t *testing.T) {
 			}
 		}
 	}
-	filled, means := x.Clone(), RowMeans(x)
-	for at, v := range x.Data {
-		if v != v {
-			filled.Data[at] = means.Data[at]
-		}
-	}
 	for name, c := range map[string]struct {
 		loss    Loss
 		samples []float64
@@ -520,6 +514,7 @@ func TestGuesses(t *testing.T) {
 		"samples":          {loss: Frobenius, samples: samples},
 		"cells, KL":        {loss: KL, own: true},
 		"cells, Frobenius": {loss: Frobenius, own: true},
+		"cells, samples":   {loss: KL, own: true, samples: slices.Repeat([]float64{1, 2, 0, 1, 3, 1, 1}, 2)},
 	} {
 		weights := Drawn(d, n, func() float64 { return 1 })
 		opts := []FitOption{WithLoss(c.loss), WithUpdates(UpdatesMultiplicative), WithInit(u, v),
@@ -529,28 +524,60 @@ func TestGuesses(t *testing.T) {
 			with = append(slices.Clip(opts), WithSampleWeights(c.samples))
 		}
 		if c.own {
-			with, weights = append(slices.Clip(opts), WithCellWeights(own)), own.Clone()
+			with, weights = append(slices.Clip(with), WithCellWeights(own)), own.Clone()
+		}
+		times, all, seen := slices.Repeat([]float64{1}, n), 0.0, x.Clone()
+		if c.samples != nil {
+			times = c.samples
+		}
+		for j, a := range times {
+			for i := range d {
+				if a == 0 {
+					seen.Set(i, j, math.NaN())
+				}
+				weights.Set(i, j, weights.At(i, j)*a)
+			}
+		}
+		filled, means, visible := seen.Clone(), RowMeans(seen), 0.0
+		for at, v := range seen.Data {
+			if v == v {
+				all, visible = all+times[at%n], visible+1
+			} else {
+				filled.Data[at] = means.Data[at]
+			}
 		}
 		for i := range d {
-			sum, seen := 0.0, 0.0
-			for j, v := range x.Row(i) {
+			sum, of := 0.0, 0.0
+			for j, v := range seen.Row(i) {
 				if v == v {
-					sum, seen = sum+weights.At(i, j), seen+1
+					sum, of = sum+weights.At(i, j), of+times[j]
 				}
 			}
-			for j, v := range x.Row(i) {
-				if v != v {
-					weights.Set(i, j, guess*sum/seen)
+			for j, v := range seen.Row(i) {
+				by := times[j]
+				if c.own && by > 0 { // the same in all samples that take part
+					by = all / visible
 				}
-				if c.samples != nil {
-					weights.Set(i, j, weights.At(i, j)*c.samples[j])
+				if v != v {
+					weights.Set(i, j, guess*sum/of*by)
 				}
 			}
 		}
 		got := Fitted(t, FitNMF, x, k, append(slices.Clip(with), guessing(guess))...)
-		want := Fitted(t, FitNMF, filled, k, append(slices.Clip(opts), WithCellWeights(weights))...)
-		NearAll(t, got.Reconstruct().Data, want.Reconstruct().Data, 1e-9*LargestOf(filled.Data), "%s: UV",
-			name)
+		part := make([]float64, n) // whether a sample takes part
+		for j, a := range times {
+			part[j] = min(2*a, 1)
+		}
+		want := Fitted(t, FitNMF, filled, k, append(slices.Clip(opts), WithCellWeights(weights),
+			WithSampleWeights(part))...)
+		uv, of := got.Reconstruct(), want.Reconstruct()
+		for j, in := range part {
+			for i := range d {
+				uv.Set(i, j, in*uv.At(i, j))
+				of.Set(i, j, in*of.At(i, j))
+			}
+		}
+		NearAll(t, uv.Data, of.Data, 1e-9*LargestOf(filled.Data), "%s: UV", name)
 		if c.samples == nil && !c.own {
 			seen := func(i, j int) bool { return !Missing(x)(i, j) }
 			Close(t, got.History[12], MeanOver(float64(c.loss), x, got.Reconstruct(), seen), 1e-9,

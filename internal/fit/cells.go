@@ -49,7 +49,7 @@ type Cells struct {
 	importance           []float64 // of each row: see Importance
 	weightUnit, heldUnit float64   // bring the weights of visible and of held-out cells to a mean of 1
 	allUnit              float64   // and those of both
-	Guess                float64   // what the guess of a hidden cell counts, of a visible one (FillGuesses)
+	Guess                float64   // what the guess of a hidden cell counts, of a visible one (WeighGuesses)
 	WeightHash           Hash      // of cell weights, if a fingerprint was asked for
 
 	About About // of cells that are not read

@@ -283,7 +283,8 @@ func (c *Cells) WeighGuesses(x, w []float64, observed []bool, i int) {
 	}
 }
 
-// weightOfGuess is the weight of the guess of cell (i, j).
+// weightOfGuess is the weight of the guess of cell (i, j). Where cells have weights of their own it is the
+// same in all samples that take part.
 func (c *Cells) weightOfGuess(i, j int) float64 {
 	switch {
 	case c.weights.leavesOut(j) || c.InRow[i] == 0:
