@@ -1,33 +1,65 @@
 package order
 
-import "slices"
+import (
+	"math"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/random"
+)
 
 // Bulk returns the lowest and the highest of v, at least one value, but for far ones: those beyond the
 // shortest interval that holds 49 in 50 of the values by more than three times its length. So at most one in
 // fifty is far, and the others would take less than a quarter of an axis that shows all. Where that interval
 // is a point none is.
 func Bulk(v []float64) (low, high float64) {
-	s := slices.Sorted(slices.Values(v))
-	n := len(s)
-	count := n - (n+49)/50 // that the interval holds
-	if count < 2 {
-		return s[0], s[n-1]
+	without := (len(v) + 49) / 50 // that many the interval leaves out
+	s := outer(v, without+1)
+	last := len(s) - 1
+	if len(v)-without < 2 {
+		return s[0], s[last]
 	}
-	from := 0
-	for a := range n - count + 1 {
-		if s[a+count-1]-s[a] < s[from+count-1]-s[from] {
-			from = a
+	for a := range without + 1 {
+		if from, to := s[a], s[last-without+a]; a == 0 || to-from < high-low {
+			low, high = from, to
 		}
 	}
-	low, high = s[from], s[from+count-1]
 	reach := float64(3 * (high - low))
 	if reach == 0 {
-		return s[0], s[n-1]
+		return s[0], s[last]
 	}
 	first, _ := slices.BinarySearch(s, low-reach)
-	behind, _ := slices.BinarySearch(s, high+reach)
-	for behind < n && s[behind] == high+reach {
-		behind++
+	for s[last] > high+reach {
+		last--
 	}
-	return s[first], s[behind-1]
+	return s[first], s[last]
+}
+
+// outer returns values of v in order: at least the count lowest and the count highest, about one in fifty each,
+// and where v is long not many of the others, which saves most of the sorting. The bounds of what is left out
+// are those of a sample without one in twenty, and three more, at each end. Where a sample misleads, so that
+// too few lie beyond its bounds, all are sorted.
+func outer(v []float64, count int) []float64 {
+	s := make([]float64, 0, len(v))
+	if len(v) >= 50 {
+		var r random.Source
+		for range int(2 * math.Sqrt(float64(len(v)))) {
+			s = append(s, v[r.IntN(len(v))])
+		}
+		slices.Sort(s)
+		rank := 3 + len(s)/20
+		low, high := s[rank], s[len(s)-1-rank]
+		s = s[:0]
+		for _, a := range v {
+			if !(a > low && a < high) {
+				s = append(s, a)
+			}
+		}
+		slices.Sort(s)
+		if s[count-1] <= low && s[len(s)-count] >= high {
+			return s
+		}
+	}
+	s = append(s[:0], v...)
+	slices.Sort(s)
+	return s
 }

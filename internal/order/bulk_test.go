@@ -3,6 +3,7 @@ package order_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/order"
@@ -16,6 +17,9 @@ func TestBulk(t *testing.T) {
 		}
 		rand.New(rand.NewPCG(1, 2)).Shuffle(n, func(a, b int) { v[a], v[b] = v[b], v[a] })
 		return append(more, v...)
+	}
+	zerosAndOnes := func(more float64) []float64 {
+		return append(slices.Repeat([]float64{0, 1}, 49), 1, more)
 	}
 	for _, c := range []struct {
 		name      string
@@ -35,12 +39,78 @@ func TestBulk(t *testing.T) {
 		{"three in a hundred are no far ones", even(97, 50, 51, 52), 0, 52},
 		{"one in ten", even(9, 30), 0, 1},
 		{"zeros but for some", append(make([]float64, 98), 1, 2), 0, 2},
+		{"as far above as is not far", zerosAndOnes(4), 0, 4},
+		{"as far below as is not far", zerosAndOnes(-3), -3, 1},
+		{"the first of two shortest intervals", append(slices.Repeat([]float64{1}, 97), 4.5, 2, 0), 0, 2},
 		{"ends of float64", []float64{-math.MaxFloat64, 0, math.MaxFloat64}, -math.MaxFloat64,
 			math.MaxFloat64},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if low, high := order.Bulk(c.v); low != c.low || high != c.high {
 				t.Errorf("from %v to %v, want from %v to %v", low, high, c.low, c.high)
+			}
+		})
+	}
+}
+
+// TestBulkOfSorted compares with what the whole order of the values says: of many, few and long rows, with
+// ties, far values and a trend, and of their negatives. Among thousands of short ones there are some whose
+// sample misleads.
+func TestBulkOfSorted(t *testing.T) {
+	bulk := func(v []float64) (low, high float64) {
+		s := slices.Sorted(slices.Values(v))
+		n := len(s)
+		count := max(n-(n+49)/50, 1)
+		low, high = s[0], s[count-1]
+		for a := range n - count + 1 {
+			if s[a+count-1]-s[a] < high-low {
+				low, high = s[a], s[a+count-1]
+			}
+		}
+		reach := float64(3 * (high - low))
+		if reach == 0 {
+			return s[0], s[n-1]
+		}
+		s = slices.DeleteFunc(s, func(a float64) bool { return a < low-reach || a > high+reach })
+		return s[0], s[len(s)-1]
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, c := range []struct {
+		name string
+		draw func(place float64) float64 // 0 to 1 in the row
+	}{
+		{"normal", func(float64) float64 { return r.NormFloat64() }},
+		{"heavy tails", func(float64) float64 { return r.NormFloat64() / r.NormFloat64() }},
+		{"far above", func(float64) float64 { return math.Exp(5 * r.NormFloat64()) }},
+		{"many zeros", func(float64) float64 { return max(r.NormFloat64(), 0) }},
+		{"hardly any but zeros", func(float64) float64 { return max(r.NormFloat64()-2.3, 0) }},
+		{"two values", func(float64) float64 { return float64(r.IntN(2)) }},
+		{"three values", func(float64) float64 { return float64(r.IntN(3) - 1) }},
+		{"rounded", func(float64) float64 { return math.Round(4 * r.NormFloat64()) }},
+		{"in order", func(place float64) float64 { return place }},
+		{"trend", func(place float64) float64 { return place + 0.1*r.NormFloat64() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for trial := range 3000 {
+				v := make([]float64, 1+r.IntN(300))
+				if trial == 0 {
+					v = make([]float64, 20_000)
+				}
+				for j := range v {
+					v[j] = c.draw(float64(j) / float64(len(v)))
+				}
+				for range 2 {
+					wantLow, wantHigh := bulk(v)
+					low, high := order.Bulk(v)
+					if math.Float64bits(low) != math.Float64bits(wantLow) ||
+						math.Float64bits(high) != math.Float64bits(wantHigh) {
+						t.Fatalf("%d values: from %v to %v, want from %v to %v", len(v), low, high, wantLow,
+							wantHigh)
+					}
+					for j := range v {
+						v[j] = -v[j]
+					}
+				}
 			}
 		})
 	}
