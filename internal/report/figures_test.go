@@ -845,7 +845,8 @@ func TestDigits(t *testing.T) {
 }
 
 // TestWard: the order is that of Ward's clustering by definition, the two clusters of least increase of the
-// sum of squares merged first, each merge turned so that the nearest ends meet. The whole may run either way.
+// sum of squares merged first, each merge turned so that the nearest ends meet; the whole may run either way.
+// The square of a merge's height is twice its increase.
 func TestWard(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 5))
@@ -869,17 +870,26 @@ func TestWard(t *testing.T) {
 			}
 			return c
 		}
+		increase := func(a, b []int) float64 {
+			na, nb := float64(len(a)), float64(len(b))
+			return na * nb / (na + nb) * apart(center(a), center(b))
+		}
 		var clusters [][]int
 		for i := range points {
 			clusters = append(clusters, []int{i})
+		}
+		tree, members := clustered(points), slices.Clone(clusters)
+		Equal(t, len(tree.merges), n-1, "merges")
+		for _, m := range tree.merges {
+			a, b := members[m.a], members[m.b]
+			Near(t, m.height, math.Sqrt(2*increase(a, b)), 1e-12, "%d points: height of %v and %v", n, a, b)
+			members[m.a] = slices.Concat(a, b)
 		}
 		for len(clusters) > 1 {
 			least, x, y := math.Inf(1), 0, 0
 			for b := range clusters {
 				for a := range b {
-					na, nb := float64(len(clusters[a])), float64(len(clusters[b]))
-					if more := na * nb / (na + nb) * apart(center(clusters[a]),
-						center(clusters[b])); more < least {
+					if more := increase(clusters[a], clusters[b]); more < least {
 						least, x, y = more, a, b
 					}
 				}
@@ -902,7 +912,7 @@ func TestWard(t *testing.T) {
 			clusters[x] = best
 			clusters = slices.Delete(clusters, y, y+1)
 		}
-		got, want := clustered(points).leaves, clusters[0]
+		got, want := tree.leaves, clusters[0]
 		if got[0] != want[0] {
 			slices.Reverse(got)
 		}

@@ -3,8 +3,6 @@ package report
 // This file tests the section of samples.
 
 import (
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -38,32 +36,4 @@ func TestSamples(t *testing.T) {
 	Has(t, render(t, f), "all components count the same")
 	clear(f.V.Data)
 	Lacks(t, render(t, f), "principal axes", "Tree of")
-}
-
-// TestTree: each merge is at least as high as those within it, and joins all points in the end, whose
-// stretches are neighbours in the order.
-func TestTree(t *testing.T) {
-	t.Parallel()
-	r := rand.New(rand.NewPCG(2, 3))
-	points := make([][]float64, 40)
-	for i := range points {
-		points[i] = []float64{r.NormFloat64(), r.NormFloat64()}
-	}
-	tree := clustered(points)
-	if len(tree.merges) != 39 {
-		t.Fatalf("%d merges", len(tree.merges))
-	}
-	height, members := make([]float64, 40), make([][]int, 40)
-	for i := range members {
-		members[i] = []int{slices.Index(tree.leaves, i)}
-	}
-	for _, m := range tree.merges {
-		if m.height < max(height[m.a], height[m.b]) || m.height == 0 {
-			t.Errorf("%+v is below %v and %v", m, height[m.a], height[m.b])
-		}
-		height[m.a], members[m.a] = m.height, append(members[m.a], members[m.b]...)
-		if of := members[m.a]; slices.Max(of)-slices.Min(of) != len(of)-1 {
-			t.Errorf("a cluster lies in pieces: %v", of)
-		}
-	}
 }
