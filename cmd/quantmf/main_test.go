@@ -395,13 +395,14 @@ func TestReport(t *testing.T) {
 	folder(t)
 	page, _ := quiet(t, 0, "fit -k 2 -m 4 -epochs 3 -report - matrix.tsv")
 	Has(t, page, "QMF of matrix.tsv", "14 features × 9 samples in 2 components",
-		"quantmf fit -epochs 3 -k 2 -m 4 -method qmf -seed 1 matrix.tsv")
+		"quantmf fit -epochs 3 -k 2 -m 4 -method qmf -seed 1 matrix.tsv",
+		"2 components, 4 levels, the Kullback-Leibler divergence as loss, started from an NMF")
 	again, _ := quiet(t, 0, "fit -k 2 -m 4 -epochs 3 -workers 2 -progress none -report - matrix.tsv")
 	if page != again {
 		t.Error("the same fit made another page")
 	}
-	page, _ = quiet(t, 0, "fit -method nmf -k 2 -report - matrix.tsv")
-	Has(t, page, "NMF of matrix.tsv")
+	page, _ = quiet(t, 0, "fit -method nmf -k 2 -log1p -top 5 -report - matrix.tsv")
+	Has(t, page, "NMF of matrix.tsv", "components, log(1+x) of every value, the features of largest standard")
 	Lacks(t, page, "T(UV)")
 }
 

@@ -66,27 +66,6 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestMethodsParagraph: the page says how the model was fitted, also one that was read from a file.
-func TestMethodsParagraph(t *testing.T) {
-	folder(t)
-	for _, c := range []struct{ args, want string }{
-		{"-k 2 -epochs 3 -eps 0.05",
-			"2 components, 8 levels, ε = 0.05, the Kullback-Leibler divergence as loss, started from an NMF"},
-		{"-method qmfq -k 2 -epochs 3", "two increasing maps for every feature"},
-		{"-method nmf -k 2 -loss 1.5 -seed 7",
-			"with 2 components, the β-divergence of β = 1.5 as loss, 100 epochs, seed 7. All other"},
-		{"-method bqmf -k 2", "Bayesian quantile matrix factorisation"},
-		{"-k 2 -log1p -top 5", "log(1+x) of every value, the features of largest standard deviation alone"},
-	} {
-		quiet(t, 0, "fit -method qmf -compare none -o m.qmf matrix.tsv "+c.args)
-		if page, _ := quiet(t, 0, "report m.qmf matrix.tsv -o -"); !strings.Contains(page,
-			c.want) {
-			at := strings.Index(page, "<h2>Methods")
-			t.Errorf("%s: %.900s", c.args, page[at:])
-		}
-	}
-}
-
 // TestSum: a model says of which file it is, by a sum that sha256sum prints, too; nothing of standard input.
 func TestSum(t *testing.T) {
 	folder(t)

@@ -147,7 +147,7 @@ func TestOrderOfPanels(t *testing.T) {
 	Equal(t, strings.Count(page, `fill="`+f.SampleGroups.ink(0)+`"`), want, "stretches of the first group")
 }
 
-// FuzzReadGroups: no table of groups is taken for more than it is.
+// FuzzReadKnown: no table of groups is taken for more than it is.
 func FuzzReadKnown(f *testing.F) {
 	for _, s := range []string{"a\tM\nb\tN\n", "\ufeffname;kind\r\nb;N\r\na;M", "\"a\",\"M\n\"\nb",
 		"a\tM\na\tN\n", "a,\"", "\n\n", "a\t\xff\n",

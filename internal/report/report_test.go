@@ -464,6 +464,7 @@ func TestBayes(t *testing.T) {
 	f.Method, f.Unseen.Others = "BQMF", nil
 	page := render(t, f)
 	Has(t, page, "negative lower bound of the evidence", "Bound of BQMF by epoch",
+		"factorised by Bayesian quantile matrix factorisation",
 		"<b>0.5</b><span>loss: how far a value is from the fit")
 	Lacks(t, page, "Loss of BQMF", "The curve is the loss",
 		"Plain non-negative")
@@ -481,7 +482,8 @@ func TestPlain(t *testing.T) {
 		"of this model and of NMF, from which a tenth of the values")
 	f.Method, f.Normalized = "QMFQ", product(f.U, f.V)
 	page = text()
-	Has(t, page, "The second panel is the data on the scale on which components add up")
+	Has(t, page, "The second panel is the data on the scale on which components add up",
+		"with two increasing maps for every feature (")
 	Lacks(t, page, "The second panel is the mixture")
 	f.Method, f.Curves, f.Bend, f.Normalized, f.Unseen = "NMF", quantmf.Mat{}, nil, quantmf.Mat{},
 		account.Unseen{}
