@@ -34,10 +34,10 @@ func Bulk(v []float64) (low, high float64) {
 	return s[first], s[last]
 }
 
-// outer returns values of v in order: at least the count lowest and the count highest, about one in fifty each,
-// and where v is long not many of the others, which saves most of the sorting. The bounds of what is left out
-// are those of a sample without one in twenty, and three more, at each end. Where a sample misleads, so that
-// too few lie beyond its bounds, all are sorted.
+// outer returns values of v in order: at least the count lowest and the count highest, about one in fifty of
+// each, and where v is long not many of the others, which saves most of the sorting. The bounds of what is
+// left out are those of a sample without one in twenty, and two more, at each end. Where a sample misleads, so
+// that too few lie beyond its bounds, all are sorted.
 func outer(v []float64, count int) []float64 {
 	s := make([]float64, 0, len(v))
 	if len(v) >= 50 {
@@ -46,7 +46,7 @@ func outer(v []float64, count int) []float64 {
 			s = append(s, v[r.IntN(len(v))])
 		}
 		slices.Sort(s)
-		rank := 3 + len(s)/20
+		rank := 2 + len(s)/20
 		low, high := s[rank], s[len(s)-1-rank]
 		s = s[:0]
 		for _, a := range v {

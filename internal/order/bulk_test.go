@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/order"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 func TestBulk(t *testing.T) {
@@ -74,44 +75,35 @@ func TestBulkOfSorted(t *testing.T) {
 		s = slices.DeleteFunc(s, func(a float64) bool { return a < low-reach || a > high+reach })
 		return s[0], s[len(s)-1]
 	}
-	r := rand.New(rand.NewPCG(3, 4))
-	for _, c := range []struct {
-		name string
-		draw func(place float64) float64 // 0 to 1 in the row
-	}{
-		{"normal", func(float64) float64 { return r.NormFloat64() }},
-		{"heavy tails", func(float64) float64 { return r.NormFloat64() / r.NormFloat64() }},
-		{"far above", func(float64) float64 { return math.Exp(5 * r.NormFloat64()) }},
-		{"many zeros", func(float64) float64 { return max(r.NormFloat64(), 0) }},
-		{"hardly any but zeros", func(float64) float64 { return max(r.NormFloat64()-2.3, 0) }},
-		{"two values", func(float64) float64 { return float64(r.IntN(2)) }},
-		{"three values", func(float64) float64 { return float64(r.IntN(3) - 1) }},
-		{"rounded", func(float64) float64 { return math.Round(4 * r.NormFloat64()) }},
-		{"in order", func(place float64) float64 { return place }},
-		{"trend", func(place float64) float64 { return place + 0.1*r.NormFloat64() }},
+	// Each draws of a normal z and a place in the row, from 0 to 1.
+	for name, draw := range map[string]func(z, place float64) float64{
+		"normal":               func(z, _ float64) float64 { return z },
+		"heavy tails":          func(z, _ float64) float64 { return math.Sinh(3 * z) },
+		"far above":            func(z, _ float64) float64 { return math.Exp(5 * z) },
+		"many zeros":           func(z, _ float64) float64 { return max(z, 0) },
+		"hardly any but zeros": func(z, _ float64) float64 { return max(z-2.3, 0) },
+		"two values":           func(z, _ float64) float64 { return math.Copysign(1, z) },
+		"rounded":              func(z, _ float64) float64 { return math.Round(z) + 0 }, // no -0 beside 0
+		"in order":             func(_, place float64) float64 { return place },
+		"trend":                func(z, place float64) float64 { return place + 0.1*z },
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			for trial := range 3000 {
-				v := make([]float64, 1+r.IntN(300))
-				if trial == 0 {
-					v = make([]float64, 20_000)
-				}
+		r := rand.New(rand.NewPCG(3, 4))
+		for trial := range 3000 {
+			v := make([]float64, 1+r.IntN(300))
+			if trial == 0 {
+				v = make([]float64, 20_000)
+			}
+			for j := range v {
+				v[j] = draw(r.NormFloat64(), float64(j)/float64(len(v)))
+			}
+			for range 2 {
+				wantLow, wantHigh := bulk(v)
+				low, high := order.Bulk(v)
+				Same(t, []float64{low, high}, []float64{wantLow, wantHigh}, "%s, %d values", name, len(v))
 				for j := range v {
-					v[j] = c.draw(float64(j) / float64(len(v)))
-				}
-				for range 2 {
-					wantLow, wantHigh := bulk(v)
-					low, high := order.Bulk(v)
-					if math.Float64bits(low) != math.Float64bits(wantLow) ||
-						math.Float64bits(high) != math.Float64bits(wantHigh) {
-						t.Fatalf("%d values: from %v to %v, want from %v to %v", len(v), low, high, wantLow,
-							wantHigh)
-					}
-					for j := range v {
-						v[j] = -v[j]
-					}
+					v[j] = -v[j]
 				}
 			}
-		})
+		}
 	}
 }
