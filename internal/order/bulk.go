@@ -36,8 +36,8 @@ func Bulk(v []float64) (low, high float64) {
 
 // outer returns values of v in order: at least the count lowest and the count highest, about one in fifty of
 // each, and where v is long not many of the others, which saves most of the sorting. The bounds of what is
-// left out are those of a sample without one in twenty, and two more, at each end. Where a sample misleads, so
-// that too few lie beyond its bounds, all are sorted.
+// left out are those of a sample without one in twenty, and two more, at each end. Where a sample misleads,
+// so that too few lie beyond its bounds, all are sorted.
 func outer(v []float64, count int) []float64 {
 	s := make([]float64, 0, len(v))
 	if len(v) >= 50 {
