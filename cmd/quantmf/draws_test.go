@@ -14,7 +14,7 @@ import (
 // the other outputs; the summary has one line for all. What cannot be drawn is refused before any work.
 func TestImputeDraws(t *testing.T) {
 	t.Chdir(t.TempDir())
-	_, given := bent(14, 30, false)
+	_, given := bent(14, 30)
 	writeTable(t, "holes.csv", given)
 	m := Must(quantmf.FitBQMF(t.Context(), given, 0, quantmf.WithMissingValues()))(t)
 	for _, also := range []string{"", " -interval 0.8"} {

@@ -23,7 +23,7 @@ import (
 func keptModels(t *testing.T) (whole, given quantmf.Mat) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	all, holes := bent(20, 60, false)
+	all, holes := bent(20, 60)
 	first := all
 	first.Cols = 45
 	writeTable(t, "old.csv", first)

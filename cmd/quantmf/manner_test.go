@@ -12,7 +12,7 @@ import (
 // TestManner: how values are missing is read off a table, and known values are hidden the same way, others in
 // each check and no more than may be.
 func TestManner(t *testing.T) {
-	whole, _ := bent(40, 90, false)
+	whole, _ := bent(40, 90)
 	src := rand.New(rand.NewPCG(1, 2))
 	bad := src.Perm(whole.Cols)
 	for name, c := range map[string]struct {
@@ -58,7 +58,7 @@ func TestMannerSaid(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	t.Chdir(t.TempDir())
-	whole, _ := bent(30, 60, false)
+	whole, _ := bent(30, 60)
 	for manner, lacks := range map[manner]func(i, j int) bool{
 		together: func(i, j int) bool { return i < 8 && j%3 == 0 },
 		lowEnd:   lowest(whole),
