@@ -423,7 +423,7 @@ func TestResume(t *testing.T) {
 			quiet(t, 0, fit+" -o whole.qmf")
 			fit += " -checkpoint state -resume"
 			with := fit + " -o model.qmf -progress json"
-			w := interrupting{model: strings.ToUpper(method)}
+			w := interrupting{line: `{"model":"` + strings.ToUpper(method) + `"`, sign: `"epoch":`}
 			code := run(with, nil, io.Discard, &w)
 			said := regexp.MustCompile(`interrupted after \d+ of (400|2000) epochs of the \w+, at a ` +
 				`(loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`)

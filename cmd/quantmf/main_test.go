@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -292,21 +291,20 @@ func interrupt() error {
 	return err
 }
 
-// interrupting sends an interrupt to this process when the fit of a model first reports, as
-// JSON.
+// interrupting sends an interrupt to this process at a line of progress that has both parts, behind so many
+// others that have.
 type interrupting struct {
 	bytes.Buffer
-	model string
-	sign  string // what the line holds
-	sent  bool
+	line, sign string
+	others     int
 }
 
 func (w *interrupting) Write(b []byte) (int, error) {
-	if !w.sent && bytes.HasPrefix(b, []byte(`{"model":"`+w.model+`"`)) &&
-		bytes.Contains(b, []byte(cmp.Or(w.sign, `"epoch":`))) {
-		w.sent = true
-		if err := interrupt(); err != nil {
-			return 0, err
+	if bytes.Contains(b, []byte(w.line)) && bytes.Contains(b, []byte(w.sign)) {
+		if w.others--; w.others == -1 {
+			if err := interrupt(); err != nil {
+				return 0, err
+			}
 		}
 	}
 	return w.Buffer.Write(b)
@@ -316,7 +314,7 @@ func TestInterrupt(t *testing.T) {
 	canInterrupt(t)
 	dir := folder(t)
 	writeText(t, "U.tsv", "of before")
-	w := interrupting{model: "QMF"}
+	w := interrupting{line: `{"model":"QMF"`, sign: `"epoch":`}
 	code := run("fit -method qmf -k 2 -epochs 200000 -progress json -u U.tsv -report r.html matrix.tsv", nil,
 		io.Discard, &w)
 	if code != cli.Interrupted {
@@ -342,7 +340,7 @@ func TestCompare(t *testing.T) {
 	Lacks(t, said, "the model has not seen", "hidden")
 	alone := textOf(t, "m.qmf")
 	var out bytes.Buffer
-	w := interrupting{model: "QMF, NMF without hidden values", sign: `"done":0.05`}
+	w := interrupting{line: `{"model":"QMF, NMF without hidden values"`, sign: `"done":0.05`}
 	code := run(line+" -force -checkpoint state -report r.html", nil, &out, &w)
 	if code != cli.Interrupted || !strings.HasSuffix(w.String(), "\nquantmf fit: interrupted in the further "+
 		"fits, without hidden values: these are left out, all else is done\n") {

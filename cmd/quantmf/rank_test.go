@@ -4,7 +4,6 @@ package main
 // here by hand, its warnings, the picture, and that an interrupt loses no fit.
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
@@ -87,23 +86,6 @@ func TestRankPlot(t *testing.T) {
 	}
 }
 
-// interruptAt sends an interrupt when so many fits are told to be done.
-type interruptAt struct {
-	bytes.Buffer
-	at, seen int
-}
-
-func (w *interruptAt) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte(`"phase":"fits"`)) {
-		if w.seen++; w.seen == w.at {
-			if err := interrupt(); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return w.Buffer.Write(b)
-}
-
 // TestRankResumes: fits done before an interrupt are not made again, and the result is that of
 // one that was never stopped; one that is damaged or lost is made anew.
 func TestRankResumes(t *testing.T) {
@@ -117,7 +99,7 @@ func TestRankResumes(t *testing.T) {
 	const line = "rank -k 1,2,3 -repeats 4 -epochs 150 -m 5 matrix.tsv"
 	const with = line + " -checkpoint fits -progress json"
 	want, _ := quiet(t, 0, line)
-	w := interruptAt{at: 5}
+	w := interrupting{line: `"phase":"fits"`, others: 4}
 	if code := run(with, nil, io.Discard, &w); code != cli.Interrupted ||
 		!strings.Contains(w.String(),
 			"interrupted before all fits were done; those that are done are in fits: the same command with "+
