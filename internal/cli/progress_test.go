@@ -12,12 +12,15 @@ import (
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
-// stopped is the time of a clock that the test sets.
-func stopped(t *testing.T) *time.Time {
-	at, before := Now(), Now
-	Now = func() time.Time { return at }
+// clocked is the progress of a model, what it writes, and the time of its clock, which the test sets.
+func clocked(t *testing.T, mode, model string) (p *Progress, w *bytes.Buffer, at *time.Time) {
+	now, before := Now(), Now
+	Now = func() time.Time { return now }
 	t.Cleanup(func() { Now = before })
-	return &at
+	w = &bytes.Buffer{}
+	p = NewProgress(mode, w)
+	p.Begin(model)
+	return p, w, &now
 }
 
 // Before the first epoch the phase is told, in every mode, but not of what takes a
@@ -30,10 +33,7 @@ func TestProgressPhase(t *testing.T) {
 		"none":  "",
 		"json":  "",
 	} {
-		var w bytes.Buffer
-		at := stopped(t)
-		p := NewProgress(mode, &w)
-		p.Begin("QMF")
+		p, w, at := clocked(t, mode, "QMF")
 		told := []quantmf.Progress{
 			{Phase: quantmf.PhaseChoice, Epochs: 9}, {Phase: quantmf.PhaseChoice, Done: 0.25, Epochs: 9},
 			{Phase: quantmf.PhaseChoice, Done: 0.5, Epochs: 9}, {Phase: quantmf.PhaseMaps, Epochs: 9},
@@ -67,10 +67,7 @@ func TestProgressPhase(t *testing.T) {
 // TestProgressLeft: a fit whose epochs all take a second has as many seconds left as epochs. The first, which
 // has the start of the fit in it, does not count once there is a second.
 func TestProgressLeft(t *testing.T) {
-	var w bytes.Buffer
-	at := stopped(t)
-	p := NewProgress("plain", &w)
-	p.Begin("NMF")
+	p, w, at := clocked(t, "plain", "NMF")
 	*at = at.Add(2 * time.Second) // the start takes as long as an epoch
 	want := ""
 	for e := 1; e <= 20; e++ {
@@ -90,10 +87,7 @@ func TestProgressLeft(t *testing.T) {
 
 // TestProgressUnasked: in a file or a log there is a line every ten seconds, of the start and of epochs.
 func TestProgressUnasked(t *testing.T) {
-	var w bytes.Buffer
-	at := stopped(t)
-	p := NewProgress("auto", &w)
-	p.Begin("QMF")
+	p, w, at := clocked(t, "auto", "QMF")
 	for second := 1; second <= 45; second++ {
 		*at = at.Add(time.Second)
 		q := quantmf.Progress{Phase: quantmf.PhaseChoice, Done: float64(second) / 20}
@@ -137,10 +131,7 @@ func TestProgressCount(t *testing.T) {
 		},
 		"none": func(int) string { return "" },
 	} {
-		var w bytes.Buffer
-		at := stopped(t)
-		p := NewProgress(mode, &w)
-		p.Begin("rank")
+		p, w, at := clocked(t, mode, "rank")
 		for done := range 21 {
 			if done > 0 {
 				*at = at.Add(time.Second)
@@ -162,10 +153,7 @@ func TestProgressCount(t *testing.T) {
 
 // A line on a terminal is rewritten, at most ten times a second, and wiped.
 func TestProgressLine(t *testing.T) {
-	at := stopped(t)
-	var w bytes.Buffer
-	p := NewProgress("line", &w)
-	p.Begin("QMF")
+	p, w, at := clocked(t, "line", "QMF")
 	for e := 1; e <= 1000; e++ {
 		*at = at.Add(time.Millisecond)
 		OK(t, p.Report(quantmf.Progress{Epoch: e, Epochs: 1000, Rows: 5, Loss: 1}))
@@ -180,10 +168,7 @@ func TestProgressLine(t *testing.T) {
 
 // TestTimeOfFirstEpoch: the time that is left after the first epoch does not count what came before it.
 func TestTimeOfFirstEpoch(t *testing.T) {
-	at := stopped(t)
-	var w bytes.Buffer
-	p := NewProgress("plain", &w)
-	p.Begin("NMF")
+	p, w, at := clocked(t, "plain", "NMF")
 	for _, q := range []quantmf.Progress{{Phase: quantmf.PhaseFactors},
 		{Phase: quantmf.PhaseFactors, Done: 1},
 		{Phase: quantmf.PhaseEpochs, Epoch: 1, Epochs: 10, Rows: 6, Loss: 1}} {
