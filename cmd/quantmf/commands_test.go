@@ -465,10 +465,8 @@ func TestResume(t *testing.T) {
 func TestResumeOfNothing(t *testing.T) {
 	folder(t)
 	for range 2 {
-		_, e := quiet(t, 0, "fit -compare none -method nmf -k 2 -epochs 2 "+
-			"-checkpoint state -resume matrix.tsv")
-		Has(t, e, "\nstate: there is nothing to go on from yet: the fit starts at the "+
-			"beginning\n")
+		says(t, 0, "fit -compare none -method nmf -k 2 -epochs 2 -checkpoint state -resume matrix.tsv",
+			"\nstate: there is nothing to go on from yet: the fit starts at the beginning\n")
 		writeText(t, "state", "")
 	}
 }

@@ -47,8 +47,8 @@ func TestFeaturesByName(t *testing.T) {
 		}
 	}
 	quiet(t, 0, "transform m.qmf holes.tsv -o want.tsv")
-	_, e := quiet(t, 0, "transform m.qmf fewer.tsv -o out.tsv -allow missing")
-	Has(t, e, `1 of the model's 14 features are not there: "g2"; taken for missing values`)
+	says(t, 0, "transform m.qmf fewer.tsv -o out.tsv -allow missing",
+		`1 of the model's 14 features are not there: "g2"; taken for missing values`)
 	if textOf(t, "out.tsv") != textOf(t, "want.tsv") {
 		t.Error("a missing feature is no missing values")
 	}
@@ -78,8 +78,7 @@ func TestDuplicates(t *testing.T) {
 	folder(t)
 	in := strings.Replace(small(), "\ng5\t", "\ng2\t", 1)
 	writeText(t, "twice.tsv", in)
-	_, e := quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 3 -o m.qmf twice.tsv")
-	Has(t, e,
+	says(t, 0, "fit -method qmf -compare none -k 2 -epochs 3 -o m.qmf twice.tsv",
 		`warning: twice.tsv: 1 name stands more than once among those of features: "g2"`)
 	quiet(t, 0, "transform m.qmf twice.tsv -o v.tsv")
 	lines := strings.Split(strings.TrimSpace(in), "\n")

@@ -43,8 +43,7 @@ func TestKnown(t *testing.T) {
 	}
 	writeText(t, "sets.gmt", sets.String()+"two\tof ten\tg1\tg2\n")
 	flags := " -groups known.csv -survival days,died -sets sets.gmt "
-	_, said := quiet(t, 0, "fit -method nmf -k 2 -o m.qmf -report one.html"+flags+"x.tsv")
-	Has(t, said, "sets.gmt: 1 set is left out")
+	says(t, 0, "fit -method nmf -k 2 -o m.qmf -report one.html"+flags+"x.tsv", "sets.gmt: 1 set is left out")
 	text, _ := quiet(t, 0, "inspect m.qmf x.tsv"+flags)
 	page, _ := quiet(t, 0, "report -o - m.qmf x.tsv"+flags)
 	Lacks(t, text, "known.csv", "days,died") // in the command of the model

@@ -1,6 +1,6 @@
 package main
 
-// This file tests what is said of skewed amounts, and of samples that are far from all others.
+// This file tests what is said of skewed amounts.
 
 import (
 	"math"
@@ -36,28 +36,4 @@ func TestSkewed(t *testing.T) {
 	}
 	_, said = quiet(t, 0, "fit -progress none -method nmf -k 5 -log1p x.tsv")
 	Lacks(t, said, words)
-}
-
-// TestFarSamples: samples that lie far along a component of a linear mixture bend no curve, and are named, as
-// is a component of one sample.
-func TestFarSamples(t *testing.T) {
-	t.Chdir(t.TempDir())
-	src, v, x := rand.New(rand.NewPCG(5, 5)), make([][3]float64, 80), quantmf.NewMat(40, 80)
-	for j := range v {
-		v[j] = [3]float64{src.ExpFloat64(), src.ExpFloat64(), src.ExpFloat64()}
-	}
-	for i := range x.Rows {
-		u := [3]float64{src.ExpFloat64(), src.ExpFloat64(), src.ExpFloat64()}
-		for j := range v {
-			x.Set(i, j, (u[0]*v[j][0]+u[1]*v[j][1]+u[2]*v[j][2])*math.Exp(0.1*src.NormFloat64()))
-		}
-		x.Row(i)[20] *= 30
-		x.Row(i)[60] += 4000 * float64(1+i%3)
-	}
-	writeTable(t, "x.tsv", x)
-	_, said := quiet(t, 0, "fit -progress none -method qmf -compare none -k 4 -report page.html x.tsv")
-	Has(t, said, "Bent scales   none")
-	page := textOf(t, "page.html")
-	Has(t, page, "10 times the mean of a component", "half or more of the amount in a single sample",
-		`&#34;p61&#34;`)
 }

@@ -258,7 +258,9 @@ func TestMapPlot(t *testing.T) {
 			p.Series[0].Path)
 	}
 	Has(t, strings.Join(far.oddities(), "\n"), "1 sample has more than 10 times the mean of a component, "+
-		`which may stand for little else: "<s30>&\"'" (51.1 times that of c1)`)
+		`which may stand for little else: "<s30>&\"'" (51.1 times that of c1)`,
+		"1 component has half or more of the amount in a single sample, and of little use for the others: "+
+			`c1 (85 % in "<s30>&\"'")`)
 	// Of many samples an even part.
 	many := example(1, 2*mostDots+1)
 	Equal(t, len(found(many.mapPlot(0, product(many.U, many.V).Row(0)).Series[0].Path,
