@@ -12,7 +12,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -77,7 +76,7 @@ func writeText(t *testing.T, path, text string) {
 
 // TestModelFiles: what the commands make of a model file is what the package makes of the model that was
 // fitted. Cells that are empty, NA or NaN are left out of a fit and filled by reconstruct; new samples may
-// have holes, too.
+// have holes, too. Summary, inspect and page warn of few samples, once.
 func TestModelFiles(t *testing.T) {
 	folder(t)
 	lines := strings.Split(small(), "\n")
@@ -111,10 +110,17 @@ func TestModelFiles(t *testing.T) {
 				strings.Join(got.Features, " ") != strings.Join(in.Features, " ") {
 				t.Errorf("%s: reconstruct gave %v", method, got.Features)
 			}
-			quiet(t, 0, "inspect m.qmf "+matrix)
+			told, _ := quiet(t, 0, "inspect m.qmf "+matrix)
 			one, _ := quiet(t, 0, "report m.qmf "+matrix+" -o -")
 			if one != textOf(t, "page.html") {
 				t.Errorf("%s: the page of the model is not that of the fit", method)
+			}
+			warnings := 1
+			if method == "bqmf" { // which leaves out what it does not need
+				warnings = 0
+			}
+			for _, text := range []string{said, told, one} {
+				Equal(t, strings.Count(text, "there are 9 samples: "), warnings, "%s: warnings", method)
 			}
 			if gaps > 0 {
 				Has(t, said, "14 features × 9 samples (3 missing values)")
@@ -518,30 +524,6 @@ func TestNames(t *testing.T) {
 	unnamed := &table.Table{Features: table.Numbered("f", 3), X: x}
 	if _, err := got.fitting(unnamed, &cli.Input{}, io.Discard); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestTooManyComponents: summary, report and inspect warn of a rank at which a product can be any matrix of
-// this size.
-func TestTooManyComponents(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeText(t, "x.tsv", "x\ta\tb\tc\n"+"f\t1\t2\t3\ng\t2\t5\t1\nh\t1\t1\t4\ni\t3\t0\t2\n")
-	const warning = "k = 3 can repeat any 4 × 3 matrix as it is: take a k far below 3"
-	for _, method := range []string{"nmf", "qmf", "qmfq", "bqmf"} {
-		for _, k := range []int{2, 3} {
-			_, summary := quiet(t, 0,
-				"fit -compare none -method "+method+" -k "+strconv.Itoa(k)+
-					" -epochs 1 -o m -report r.html x.tsv")
-			inspected, _ := quiet(t, 0, "inspect m")
-			want := 0
-			if k == 3 && method != "bqmf" {
-				want = 1
-			}
-			for what, text := range map[string]string{"summary": summary, "inspect": inspected,
-				"report": textOf(t, "r.html")} {
-				Equal(t, strings.Count(text, warning), want, "%s, -k %d, %s", method, k, what)
-			}
-		}
 	}
 }
 
