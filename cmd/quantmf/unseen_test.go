@@ -12,8 +12,8 @@ import (
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
-// TestUnseen: what a model says of values that it has not seen has the numbers of Choose. TestMatrices has the
-// words of structure and of noise.
+// TestUnseen: what a model says of values that it has not seen has the numbers of Choose. TestMatrices has
+// the words of structure and of noise.
 func TestUnseen(t *testing.T) {
 	t.Chdir(t.TempDir())
 	x, _ := bent(40, 40)
