@@ -17,8 +17,8 @@ package quantmf
 // taken, at equal distances. The standard errors are those of a ratio of sums over rows, because cells of one
 // row are not independent.
 //
-// Each of these fits of a QMF chooses where it starts and how straight its maps are (start.go), without the
-// hidden cells. The fit of all cells takes what more than half of them have chosen, and does not choose
+// Each of these fits of a QMF chooses where it starts and how straight its maps are (internal/qmf), without
+// the hidden cells. The fit of all cells takes what more than half of them have chosen, and does not choose
 // again.
 
 import (
@@ -33,6 +33,7 @@ import (
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/qmf"
 )
 
 const (
@@ -64,7 +65,7 @@ type Choice struct {
 	Best       int          // the candidate of x that predicts best
 	Trials     []Prediction // of each candidate
 
-	start *startChoice // what most trials of the best candidate have chosen; nil where they chose nothing
+	start *qmf.Choice // what most trials of the best candidate have chosen; nil where they chose nothing
 }
 
 // Candidates returns the fits that [Fit] tries under [MethodAuto]: NMF and QMF of that rank, or for rank 0
@@ -126,9 +127,9 @@ func (c *Candidate) takes(x Rows) error {
 	if err != nil {
 		return err
 	}
-	settled.mapped = c.Method != MethodNMF
+	settled.Mapped = c.Method != MethodNMF
 	if c.Method == MethodBQMF && !settled.given.Has(option.Loss) {
-		settled.loss = divergence.Frobenius // which takes any finite x
+		settled.Loss = divergence.Frobenius // which takes any finite x
 	}
 	return settled.checkCells(x)
 }
@@ -164,7 +165,7 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 		return nil, err
 	}
 	candidates = slices.Clone(candidates)
-	masks := masksOf(observed, settled.seed)
+	masks := masksOf(observed, settled.Seed)
 	if told := candidates[0].masks; told > 0 {
 		masks.Repeats = told
 	}
@@ -176,7 +177,7 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 		trials[i] = Trial{c.Rank, append(append(slices.Clip(c.Options), alone), weights...)}
 	}
 	var mutex sync.Mutex
-	starts, done := make([][]startChoice, len(candidates)), 0
+	starts, done := make([][]qmf.Choice, len(candidates)), 0
 	count := func() error {
 		if told == nil {
 			return nil
@@ -187,7 +188,7 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 		return nil, err
 	}
 	fit := func(ctx context.Context, x Rows, trial int, opts ...FitOption) (Model, error) {
-		var start startChoice
+		var start qmf.Choice
 		if candidates[trial].Log1p {
 			x = loggedRows{x}
 		}
@@ -198,7 +199,7 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 		}
 		mutex.Lock()
 		defer mutex.Unlock()
-		if start.made {
+		if start.Made {
 			starts[trial] = append(starts[trial], start)
 		}
 		done++
@@ -463,27 +464,27 @@ func (c *config) weightsOfPart(d, n int) (opts []FitOption, err error) {
 
 // startsBy is an option of a fit of QMF that takes a choice, or notes the one that it makes. Other fits have
 // no use for it.
-func startsBy(s *startChoice) FitOption {
+func startsBy(s *qmf.Choice) FitOption {
 	return fitOption(option.Workers, "", func(c *config) string {
-		c.chosen = s
+		c.Chosen = s
 		return ""
 	})
 }
 
 // mostOf returns the choice that more than half of the fits have made, with the mean share, or nil for none.
-func mostOf(made []startChoice) *startChoice {
+func mostOf(made []qmf.Choice) *qmf.Choice {
 	// They come in the order in which the fits ended.
-	slices.SortFunc(made, func(a, b startChoice) int { return cmp.Compare(a.share, b.share) })
+	slices.SortFunc(made, func(a, b qmf.Choice) int { return cmp.Compare(a.Share, b.Share) })
 	for _, one := range made {
 		same, share := 0, 0.0
 		for _, c := range made {
-			if c.prospect == one.prospect {
-				share += c.share
+			if c.Prospect == one.Prospect {
+				share += c.Share
 				same++
 			}
 		}
 		if 2*same > len(made) {
-			return &startChoice{one.prospect, share / float64(same), true}
+			return &qmf.Choice{Prospect: one.Prospect, Share: share / float64(same), Made: true}
 		}
 	}
 	return nil

@@ -16,10 +16,10 @@ package quantmf
 
 import (
 	"context"
-	"github.com/quantmf/quantmf/internal/fit"
 	"math"
-	"slices"
-	"strconv"
+
+	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/qmf"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -61,7 +61,8 @@ type BQMF struct {
 }
 
 func bqmfDefaults() config {
-	return config{settings: settings{tolerance: 3e-3, epochs: 60, seed: 1, loss: divergence.KL}, restarts: 1}
+	return config{Settings: qmf.Settings{Tolerance: 3e-3, Epochs: 60, Seed: 1, Loss: divergence.KL},
+		restarts: 1}
 }
 
 // FitBQMF fits x, d features × n samples of any finite values, by T(UV) with signed factors and one
@@ -95,10 +96,19 @@ func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, e
 	if err != nil {
 		return nil, err
 	}
+	settings := bqmf.Settings{Loss: c.Loss, Tolerance: c.Tolerance, Epochs: c.Epochs}
+	if of, is := c.from.(*BQMF); is {
+		settings.From = of.model.Posterior
+	}
+	if c.given.Has(option.Discrete) {
+		settings.Discrete = make([]bool, observed.D)
+		for _, i := range c.discrete {
+			settings.Discrete[i] = true
+		}
+	}
 	t := &task{config: &c, Task: fit.Task{Kind: section.BQMF, Cells: observed}, x: x, rank: rank}
 	m, err := t.drive(ctx, observed.D, new(BQMF), func(run fit.Run) fit.Algorithm {
-		return &bqmfFit{config: &c, cells: observed, progress: run.Progress, pool: run.Pool,
-			rank: bqmfComponents(observed.D, observed.N, rank)}
+		return bqmf.NewAlgorithm(observed, bqmfComponents(observed.D, observed.N, rank), settings, run)
 	})
 	fitted, _ := m.(*BQMF)
 	return fitted, err
@@ -114,8 +124,8 @@ func bqmfComponents(d, n, rank int) int {
 
 // settleBQMF reports options that make no model of any matrix.
 func (c *config) settleBQMF() error {
-	if c.loss != divergence.KL && c.loss != divergence.Frobenius {
-		return &OptionError{Option: option.Loss.String(), Value: ftoa(float64(c.loss)),
+	if c.Loss != divergence.KL && c.Loss != divergence.Frobenius {
+		return &OptionError{Option: option.Loss.String(), Value: ftoa(float64(c.Loss)),
 			Bound: "FitBQMF takes KL or Frobenius"}
 	}
 	return nil
@@ -143,7 +153,7 @@ func (c *config) checkBQMF(x Rows, rank int) (*fit.Cells, error) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank),
 			Bound: "the posterior of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
-	rules := c.rules()
+	rules := c.Rules()
 	rules.Mapped, rules.Hash = true, c.checkpoints != nil
 	var err error
 	if rules.Weights, err = c.weightsOf(d, n); err != nil {
@@ -154,285 +164,18 @@ func (c *config) checkBQMF(x Rows, rank int) (*fit.Cells, error) {
 	}
 	observed, err := readCells(x, rules)
 	if err == nil && observed.Signed() { // under KL, if that was asked for, x has no negative value
-		c.loss = divergence.Frobenius
+		c.Loss = divergence.Frobenius
 	}
 	return observed, err
 }
 
-// bqmfFit is a fit under way.
-type bqmfFit struct {
-	config   *config
-	cells    *fit.Cells
-	progress fit.Progress
-	pool     *pool.Pool
-	rank     int
-	problem  *bqmf.Problem
-	fit      *bqmf.Fit // nil where the start is not made, or all rows are constant
-	stopped  error     // what stopped the start
-	// the best state on held-out cells, nil where there are none, and its loss there
-	best     *bqmf.State
-	bestHeld float64
-}
-
-// scale makes the scales of the rows.
-func (f *bqmfFit) scale() error {
-	err := f.progress.Enter(fit.PhaseFactors)
-	x := f.cells.Matrix()
-	f.problem = bqmf.NewProblem(x.Data, x.Rows, x.Cols, x.Stride, f.config.loss, f.pool)
-	if f.cells.Weighted() {
-		f.problem.Weigh(f.cells.SampleWeights(), f.cells.CellWeights())
-	}
-	if f.config.given.Has(option.Discrete) {
-		f.problem.Discrete = make([]bool, x.Rows)
-		for _, i := range f.config.discrete {
-			f.problem.Discrete[i] = true
-		}
-	}
-	if err == nil {
-		half := f.progress.Within(0, 0.5)
-		err = half.Rows(f.pool, x.Rows, f.problem.Scale)
-	}
-	if err == nil {
-		f.problem.Scaled()
-	}
-	return err
-}
-
-// Begin makes the scales, and the state that the epochs start from.
-func (f *bqmfFit) Begin() (l fit.Losses, err error) {
-	if f.stopped = f.scale(); f.stopped != nil {
-		return l, f.stopped
-	}
-	if len(f.problem.Active) == 0 {
-		l.Held, l.Rested = f.heldMean(f.problem.Ignorant(f.rank)), true
-		return l, nil
-	}
-	f.fit = f.problem.Fit(f.rank, f.pool)
-	if of, is := f.config.from.(*BQMF); is {
-		f.problem.GoOn(f.fit, of.model.Posterior)
-	} else {
-		f.problem.Start(f.fit, f.rank)
-	}
-	err = f.progress.Report(1)
-	if err == nil { // the first epoch may take seconds
-		err = f.progress.ReportEpoch(0, max(f.config.epochs, 1), f.fit.Nothing())
-	}
-	if err == nil {
-		l, err = f.losses(0, f.fit.Nothing())
-	}
-	if err != nil {
-		f.fit, f.stopped = nil, err
-	}
-	return l, err
-}
-
-// Epoch makes epoch e.
-func (f *bqmfFit) Epoch(e int) (fit.Losses, error) {
-	f.fit.Epoch(e)
-	if err := f.pool.Err(); err != nil {
-		return fit.Losses{}, err
-	}
-	return f.losses(e+1, f.fit.Bound)
-}
-
-// losses returns those of the state after some epochs: its bound and, under validation, the loss of the
-// held-out cells by a model whose maps are learnt for it. The best state is kept here and not by the driver,
-// since states lose components as a fit goes on.
-func (f *bqmfFit) losses(epochs int, bound float64) (fit.Losses, error) {
-	l := fit.Losses{Of: epochs, Visible: bound, Rested: f.fit.Rests(epochs, f.config.tolerance)}
-	if f.cells.Held == nil {
-		return l, nil
-	}
-	m := f.problem.Model(f.fit)
-	f.problem.Learn(m, f.pool)
-	l.Held = f.heldMean(m)
-	if err := f.pool.Err(); err != nil {
-		return l, err
-	}
-	if epochs == 0 || l.Held < f.bestHeld {
-		f.best, f.bestHeld = f.fit.State.Copy(f.best), l.Held
-	}
-	return l, nil
-}
-
-// heldMean is the mean divergence of the held-out cells, 0 where there are none, in the unit in which losses
-// are compared (Cells.Scale).
-func (f *bqmfFit) heldMean(m *bqmf.Model) (mean float64) {
-	if f.cells.Held == nil {
-		return 0
-	}
-	t, room, unit := conditional(m, f.pool), make([]float64, f.cells.N), f.cells.Scale()
-	own, mass := make([]float64, f.cells.N), 0.0
-	for i := range t.Rows {
-		weights := f.cells.Weights(own, i)
-		for j, v := range f.cells.Observed(room, i) {
-			if f.cells.IsHeld(i, j) {
-				w := 1.0
-				if weights != nil {
-					w = weights[j]
-				}
-				count := float64(f.cells.HeldOut)
-				mass += w / count
-				mean += float64(w * (unit.Divergence(f.config.loss, v, t.At(i, j)) / count))
-			}
-		}
-	}
-	if f.cells.Weighted() {
-		mean /= mass
-	}
-	return mean
-}
-
-// Model returns the model at the best epoch on held-out cells, otherwise at the current state. When the
-// context ends its maps are without corrections.
-func (f *bqmfFit) Model(t *fit.Attempt) (fit.Model, error) {
-	stopped, bind := f.progress.Finish(f.pool)
-	j, m := t.Journal, &BQMF{LeaveOneOut: math.MaxFloat64}
-	m.loss, m.missing, m.mapped = lossOf(f.config.loss), f.cells.Missing, true
-	m.History, m.Validation, m.Best = j.History, slices.Clone(j.Validation), max(len(j.History)-1, 0)
-	unit := f.cells.Scale()
-	unit.Losses(f.config.loss, m.Validation)
-	if f.fit != nil && f.best != nil {
-		f.fit.Set(f.best)
-		m.Best = j.BestEpoch
-	}
-	switch {
-	case f.stopped != nil:
-		m.model = *f.problem.Ignorant(f.rank)
-		m.History, m.Validation, m.Best = []float64{0}, nil, 0
-	case f.fit == nil:
-		m.model, m.LeaveOneOut = *f.problem.Ignorant(f.rank), 0
-	default:
-		m.model = *f.problem.Model(f.fit)
-	}
-	bind()
-	fitted, of := f.fit != nil, []error(nil)
-	switch {
-	case !fitted || j.Done == 0: // the fit was stopped before its first epoch, or there is none to make
-	case !f.fit.Found():
-		of = []error{noComponent{}}
-	case j.Done == f.config.epochs && !j.Rested:
-		of = []error{&unsettled{j.Done, f.fit.Moved, f.config.tolerance}}
-	}
-	f.fit, f.best = nil, nil // what follows needs the room
-	if fitted && !stopped() {
-		m.LeaveOneOut = f.problem.Learn(&m.model, f.pool)
-		if shift := f.problem.Missing(&m.model); shift != 0 {
-			m.Warnings = append(m.Warnings, &missingUnlike{shift})
-		}
-	}
-	m.Warnings = append(m.Warnings, of...)
+func (*BQMF) fitted(made any, c *config) fitted {
+	of := made.(*bqmf.Made)
+	m := &BQMF{LeaveOneOut: of.LeaveOneOut, model: of.Model}
+	m.loss, m.missing, m.mapped = lossOf(c.Loss), c.Missing, true
+	m.History, m.Validation, m.Best, m.Warnings = of.History, of.Validation, of.Best, of.Warnings
 	m.fill()
-	if f.stopped != nil {
-		return m, f.stopped
-	}
-	return m, f.progress.Ctx.Err()
-}
-
-// Walk shows the current state and the best one.
-func (f *bqmfFit) Walk(visit func(array section.Part, best []float64)) {
-	for _, s := range f.states() {
-		for _, p := range s.Parts() {
-			visit(p, nil)
-		}
-	}
-}
-
-// states are the current state and, where cells are held out, the best one.
-func (f *bqmfFit) states() []*bqmf.State {
-	switch {
-	case f.fit == nil: // all rows are constant
-		return nil
-	case f.best == nil:
-		return []*bqmf.State{&f.fit.State}
-	}
-	return []*bqmf.State{&f.fit.State, f.best}
-}
-
-func (f *bqmfFit) Index() (index []uint64) {
-	for _, s := range f.states() {
-		index = append(index, uint64(s.K), math.Float64bits(s.Unit))
-	}
-	return append(index, math.Float64bits(f.fit.Moved))
-}
-
-// Resume takes the state of a checkpoint. Where the context or a progress function ends the making of the
-// scales, there is no fit, and model says so.
-func (f *bqmfFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
-	if f.stopped = f.scale(); f.stopped != nil {
-		t.Journal.Rested = true // no epoch follows
-		return nil
-	}
-	if len(f.problem.Active) == 0 {
-		return c.Fail("STAT", "a fit of constant rows has no epochs")
-	}
-	f.fit = f.problem.Fit(f.rank, f.pool)
-	if f.config.from != nil {
-		f.fit.GoesOn()
-	}
-	most, count := uint64(f.fit.K), 3
-	if t.Journal.Holds {
-		f.best, f.bestHeld, count = new(bqmf.State), c.Watch.Best, 5
-	}
-	index, err := c.Words("IDX0", count)
-	if err != nil {
-		return err
-	}
-	states := f.states()
-	for k := len(states) - 1; k >= 0; k-- { // the current one is the last that the fit has room for
-		components, unit := index[2*k], math.Float64frombits(index[2*k+1])
-		if components < 1 || components > most || !(unit >= 1/limit.Moment && unit <= limit.Moment) {
-			return c.FailAt("IDX0", 2*k, "a number of components or a unit is out of range")
-		}
-		f.fit.Resize(int(components))
-		if k > 0 {
-			f.fit.State.Copy(states[k])
-		}
-		states[k].Unit = unit
-	}
-	f.fit.Moved = math.Float64frombits(index[count-1])
-	if !(f.fit.Moved >= 0 && f.fit.Moved <= limit.Moment) {
-		return c.FailAt("IDX0", count-1, "the last movement is out of range")
-	}
-	t.Journal.Rested = f.fit.Rests(c.Epoch, f.config.tolerance)
-	_, err = c.Fill(t, count)
-	return err
-}
-
-// unsettled is the warning of a fit that has not come to rest.
-type unsettled struct {
-	epochs           int
-	moved, tolerance float64
-}
-
-func (u *unsettled) Error() string {
-	return "quantmf: UV moved by " + ftoa(u.moved) + " of itself in the last of " + itoa(u.epochs) +
-		" epochs, wanted " + ftoa(u.tolerance)
-}
-
-// noComponent is the warning of a fit whose components have all faded.
-type noComponent struct{}
-
-func (noComponent) Error() string {
-	return "quantmf: no component was found: the model predicts each feature's own distribution"
-}
-
-// missingUnlike is the warning of a table whose missing cells are predicted unlike its observed ones: by so
-// many deviations of their rows higher.
-type missingUnlike struct{ shift float64 }
-
-// MissingShift is by how many deviations missing cells are predicted higher.
-func (u *missingUnlike) MissingShift() float64 { return u.shift }
-
-func (u *missingUnlike) Error() string {
-	where, which, what := "higher", "high", "low"
-	if u.shift < 0 {
-		where, which, what = "lower", "low", "high"
-	}
-	by := strconv.FormatFloat(math.Abs(u.shift), 'f', 1, 64)
-	return "quantmf: missing cells look " + where + " than observed ones by " + by +
-		" deviations of their features: if values are missing because they are " + which +
-		", predictions of them are too " + what + " and their intervals hold too few"
+	return m
 }
 
 // place gives samples of weight 0 what the model says of new ones.
@@ -451,7 +194,7 @@ func (m *BQMF) place(x Rows, samples []int) error {
 	return nil
 }
 
-func (m *BQMF) objective(*settings) float64 { return m.LeaveOneOut }
+func (m *BQMF) objective(*qmf.Settings) float64 { return m.LeaveOneOut }
 
 // toUserUnits has nothing to do: a BQMF takes x in its own units.
 func (m *BQMF) toUserUnits(*fit.Units) {}
@@ -537,16 +280,11 @@ func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
 	p := pool.New(m.workers, len(m.model.Curves))
 	defer p.Close()
 	p.Bind(ctx)
-	out := conditional(&m.model, p)
+	out := Mat(m.model.Conditional(p))
 	if err := p.Err(); err != nil {
 		return Mat{}, fit.StoppedAt(0, err)
 	}
 	return out, nil
-}
-
-// conditional returns the conditional mean of every cell.
-func conditional(m *bqmf.Model, p *pool.Pool) Mat {
-	return cellwise(m, p, false, (*bqmf.Table).Conditional)
 }
 
 // cellwise returns a matrix of what g makes of each cell, given the table of its row and its mean and

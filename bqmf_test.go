@@ -15,6 +15,7 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/random"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/section"
@@ -223,7 +224,7 @@ func TestBQMFRests(t *testing.T) {
 	fit := func(epochs int) (m *BQMF, warned bool) {
 		m = Fitted(t, FitBQMF, given, 3, WithMissingValues(), WithTolerance(0.02), WithEpochs(epochs))
 		for _, w := range m.Warnings {
-			_, is := w.(*unsettled)
+			_, is := w.(*bqmf.Unsettled)
 			warned = warned || is
 		}
 		return m, warned
@@ -415,7 +416,7 @@ func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 		x.Set(7, j, math.Floor(5*x.At(7, j))) // counts
 	}
 	held := x.Clone()
-	c := settings{loss: divergence.KL, validation: 0.1, seed: 1}
+	c := qmf.Settings{Loss: divergence.KL, Validation: 0.1, Seed: 1}
 	hidden := Must(newCells(x, &c))(t)
 	for i := range held.Data {
 		if hidden.IsHeld(i/x.Cols, i%x.Cols) {

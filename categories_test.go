@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestSampleCategories: of the rows of a category exactly one is drawn for each sample, as often as its

@@ -10,7 +10,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
-	"github.com/quantmf/quantmf/internal/monotone"
+	"github.com/quantmf/quantmf/internal/qmf"
 )
 
 // sourceOf returns x as internal/fit reads it.
@@ -24,12 +24,6 @@ func sourceOf(x Rows) fit.Source {
 		return fit.Source{Rows: x, InMemory: true}
 	}
 	return fit.Source{Rows: x}
-}
-
-// rules are those by which the numbers of x are checked.
-func (s *settings) rules() fit.Rules {
-	return fit.Rules{Loss: s.loss, Missing: s.missing, Mapped: s.mapped, Validation: s.validation,
-		Seed: s.seed}
 }
 
 // weightsOf returns the weights of a d × n matrix, nil for none, or what is wrong with them.
@@ -54,9 +48,6 @@ func (c *config) weightsOf(d, n int) (*fit.Weights, error) {
 	return w, nil
 }
 
-// newCells reads x, and returns the cells that a fit with these settings sees.
-func newCells(x Rows, s *settings) (*fit.Cells, error) { return readCells(x, s.rules()) }
-
 func readCells(x Rows, rules fit.Rules) (*fit.Cells, error) {
 	cells, err := fit.Read(sourceOf(x), rules)
 	return cells, public(err)
@@ -69,8 +60,8 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 	// The range of the largest entry of each factor, and the bound of the entries of UV.
 	least, most, product := root*limit.LeastInit, root*limit.MostInit,
 		min(limit.Value*root*root, limit.ProductInit)
-	if c.mapped {
-		most, product = elem.Exp(factorBound(c.squash, rank)), limit.ProductInit
+	if c.Mapped {
+		most, product = elem.Exp(c.FactorBound(rank)), limit.ProductInit
 		least = 1 / most
 	}
 	bound := float64(rank) // of the entries of UV, by the largest entries of U and V alone
@@ -78,7 +69,7 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 		name       string
 		m          Mat
 		rows, cols int
-	}{{"initial U", c.initU, d, rank}, {"initial V", c.initV, rank, n}} {
+	}{{"initial U", Mat(c.InitU), d, rank}, {"initial V", Mat(c.InitV), rank, n}} {
 		if f.m.Rows != f.rows || f.m.Cols != f.cols {
 			return &ShapeError{What: f.name, Got: f.m.size(), Want: itoa(f.rows) + "×" + itoa(f.cols)}
 		}
@@ -97,25 +88,25 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 // checkFixed reports what is wrong with the columns of U that are given, and takes them over in the unit of
 // the fit, root² being that of x.
 func (c *config) checkFixed(d, rank int, root float64) error {
-	m := c.fixedU
+	m := Mat(c.FixedU)
 	if m.Rows != d || m.Cols > rank {
 		return &ShapeError{What: "fixed U", Got: m.size(), Want: itoa(d) + "×" + itoa(rank) + " at most"}
 	}
 	least, most := root*limit.LeastInit, root*limit.MostInit
-	if c.mapped {
-		most = elem.Exp(factorBound(c.squash, rank))
+	if c.Mapped {
+		most = elem.Exp(c.FactorBound(rank))
 		root, least = 1, 1/most
 	}
 	if _, err := c.checkFactor("fixed U", m, least, most); err != nil {
 		return err
 	}
-	if c.fixed = m.Cols; root == 1 && !c.mapped {
+	if c.Fixed = m.Cols; root == 1 && !c.Mapped {
 		return nil
 	}
-	c.fixedU = m.Clone()
-	for i, v := range c.fixedU.Data {
-		if c.fixedU.Data[i] = v / root; c.mapped {
-			c.fixedU.Data[i] = max(v, least)
+	c.FixedU = fit.Dense(m.Clone())
+	for i, v := range c.FixedU.Data {
+		if c.FixedU.Data[i] = v / root; c.Mapped {
+			c.FixedU.Data[i] = max(v, least)
 		}
 	}
 	return nil
@@ -129,7 +120,7 @@ func (c *config) checkFactor(name string, m Mat, least, most float64) (bound flo
 	}
 	if all := m.Data; m.Stride == m.Cols && len(all) == m.Rows*m.Cols {
 		if lowest, top, ok := fit.Reach(all); ok && lowest >= 0 && top <= most && (top == 0 || top >= least) {
-			if c.mapped { // zeros alone are raised to 1
+			if c.Mapped { // zeros alone are raised to 1
 				top = max(top, 1)
 			}
 			return top, nil
@@ -159,28 +150,28 @@ func (c *config) checkFactor(name string, m Mat, least, most float64) (bound flo
 func (c *config) checkProduct(most float64) error {
 	// raised returns what the fit raises small entries to, of count entries with the given sum.
 	raised := func(sum, count float64) float64 {
-		if !c.mapped {
+		if !c.Mapped {
 			return 0
 		}
-		return monotone.LeastAtStart(sum / count)
+		return qmf.LeastAtStart(sum / count)
 	}
-	sumU := 0.0
-	for i := range c.initU.Rows {
-		for _, v := range c.initU.Row(i) {
+	u, sumU := Mat(c.InitU), 0.0
+	for i := range u.Rows {
+		for _, v := range u.Row(i) {
 			sumU += v
 		}
 	}
-	bound, lowU := 0.0, raised(sumU, float64(c.initU.Rows)*float64(c.initU.Cols))
-	for l := range c.initU.Cols {
+	bound, lowU := 0.0, raised(sumU, float64(u.Rows)*float64(u.Cols))
+	for l := range u.Cols {
 		topU, topV, sumV := lowU, 0.0, 0.0
-		for i := range c.initU.Rows {
-			topU = max(topU, c.initU.At(i, l))
+		for i := range u.Rows {
+			topU = max(topU, u.At(i, l))
 		}
-		for _, v := range c.initV.Row(l) {
+		for _, v := range c.InitV.Row(l) {
 			topV = max(topV, v)
 			sumV += v
 		}
-		topV = max(topV, raised(sumV, float64(c.initV.Cols)))
+		topV = max(topV, raised(sumV, float64(c.InitV.Cols)))
 		if bound += float64(topU * topV); !(bound <= most) {
 			return &DataError{Row: -1, Col: l, Value: topU,
 				Problem: "the product of the initial factors must be at most " +
@@ -192,7 +183,7 @@ func (c *config) checkProduct(most float64) error {
 
 // checkCells reports the first value that a fit cannot have.
 func (c *config) checkCells(x Rows) error {
-	rules, err := c.rules(), error(nil)
+	rules, err := c.Rules(), error(nil)
 	rules.Validation = 0
 	if rules.Weights, err = c.weightsOf(x.Dims()); err != nil {
 		return err
@@ -202,7 +193,7 @@ func (c *config) checkCells(x Rows) error {
 
 // checkCell reports a value that a fit cannot have at (i, j).
 func (c *config) checkCell(i, j int, v float64) error {
-	rules := c.rules()
+	rules := c.Rules()
 	return public(rules.Check(i, j, v))
 }
 
@@ -211,10 +202,10 @@ func (c *config) toFitUnits(u *fit.Units) {
 	if u.All == 0 {
 		return
 	}
-	p := &c.penalties
-	c.penalty = penaltyIn(u.All, c.penalty, c.loss, 0)
-	p.L1U, p.L1V = penaltyIn(u.All, p.L1U, c.loss, 1), penaltyIn(u.All, p.L1V, c.loss, 1)
-	p.L2U, p.L2V = penaltyIn(u.All, p.L2U, c.loss, 2), penaltyIn(u.All, p.L2V, c.loss, 2)
+	p := &c.Penalties
+	c.Penalty = penaltyIn(u.All, c.Penalty, c.Loss, 0)
+	p.L1U, p.L1V = penaltyIn(u.All, p.L1U, c.Loss, 1), penaltyIn(u.All, p.L1V, c.Loss, 1)
+	p.L2U, p.L2V = penaltyIn(u.All, p.L2U, c.Loss, 2), penaltyIn(u.All, p.L2V, c.Loss, 2)
 }
 
 // penaltyIn brings the weight of a penalty that is a power of a factor, whose unit is the root of that of x,
@@ -226,12 +217,4 @@ func penaltyIn(e int, weight float64, loss divergence.Loss, power int) float64 {
 	// by exponents: the unit of the loss itself may be 0 or infinite
 	whole, frac := math.Modf(float64(power*(e/2)) - float64(float64(loss)*float64(e)))
 	return min(math.Ldexp(float64(weight*elem.Exp(float64(frac*math.Ln2))), int(whole)), limit.Penalty)
-}
-
-// factorBound returns the bound of |log u| and |log v| for the entries of factors.
-func factorBound(s Squash, rank int) float64 {
-	if s == SquashNone { // what is transported is UV itself
-		return elem.Log(limit.Point/float64(rank)) / 2
-	}
-	return limit.LogFactor
 }

@@ -24,8 +24,8 @@ func TestValidationOfConstants(t *testing.T) {
 	}
 	m := Fitted(t, FitQMF, x, 2, WithValidation(0.3), WithEpochs(0))
 	c := qmfDefaults()
-	c.validation = 0.3
-	hidden := Must(newCells(x, &c.settings))(t)
+	c.Validation = 0.3
+	hidden := Must(newCells(x, &c.Settings))(t)
 	want, alone := 0.0, 0
 	fit := m.Reconstruct()
 	for i := range x.Rows {

@@ -16,6 +16,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -68,7 +69,7 @@ func FitConsensus(ctx context.Context, x Rows, k, seeds int, opts ...FitOption) 
 	workers := pool.New(c.workers, seeds)
 	defer workers.Close()
 	workers.Do(seeds, func(_, s int) {
-		alone := []FitOption{WithSeed(uint64(random.Split(c.seed, s))), oneWorker()}
+		alone := []FitOption{WithSeed(uint64(random.Split(c.Seed, s))), oneWorker()}
 		m, err := FitNMF(ctx, x, k, append(slices.Clone(opts), alone...)...)
 		if errs[s] = err; err == nil {
 			out.Losses[s] = m.History[m.Best]
@@ -85,7 +86,7 @@ func FitConsensus(ctx context.Context, x Rows, k, seeds int, opts ...FitOption) 
 	}
 	p.measure(workers)
 	p.leaveOut(k)
-	p.join(k, c.seed)
+	p.join(k, c.Seed)
 	out.Left = len(p.sizes) - len(p.kept)
 	out.Stability, out.Overall, out.Members = p.silhouettes(k)
 	var err error
@@ -363,7 +364,7 @@ func (p *points) medians(k int) Mat {
 				values[at] = p.y.At(of, i)
 			}
 			u.Set(i, c, medianOf(values))
-			means.Set(i, c, meanOf(values))
+			means.Set(i, c, elem.Mean(values))
 		}
 	}
 	for i := range u.Rows {

@@ -37,9 +37,9 @@
 // numbers: the weights b_i of the levels, the quantile values q_i, and the slope s_i >= 0 of a line.
 //
 // The line is not in the paper. Without it T cannot be straight where a few samples lie far from the others,
-// and a QMF then predicts hidden cells worse than an NMF; with it a QMF contains the NMF (line.go).
-// WithLine(0) and the paper's forms ([StartUniform], [EndsPinned]) have none. qmf.go and qmfq.go have the
-// steps that an epoch makes. BQMF puts a prior on U and V and finds their distribution (bqmf.go).
+// and a QMF then predicts hidden cells worse than an NMF; with it a QMF contains the NMF (internal/qmf).
+// WithLine(0) and the paper's forms ([StartUniform], [EndsPinned]) have none. internal/qmf has the steps
+// that an epoch makes. BQMF puts a prior on U and V and finds their distribution (bqmf.go).
 //
 // # The operator
 //

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
+	"github.com/quantmf/quantmf/internal/qmf"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
@@ -20,15 +21,17 @@ func Common(m Model) *Factorisation { return m.(sealed).common() }
 // Small lets few samples count as many, until the test ends: a fit begins with some of them and holds no
 // normal scores of a matrix that is read by rows, and new samples are placed in blocks of columns.
 func Small(t *testing.T) {
-	held, samples, numbers, columns := mostHeld, startSamples, blockNumbers, blockColumns
-	t.Cleanup(func() { mostHeld, startSamples, blockNumbers, blockColumns = held, samples, numbers, columns })
-	mostHeld, startSamples, blockNumbers, blockColumns = 200, 5, 90, 7
+	held, samples, numbers, columns := qmf.MostHeld, qmf.StartSamples, blockNumbers, blockColumns
+	t.Cleanup(func() {
+		qmf.MostHeld, qmf.StartSamples, blockNumbers, blockColumns = held, samples, numbers, columns
+	})
+	qmf.MostHeld, qmf.StartSamples, blockNumbers, blockColumns = 200, 5, 90, 7
 }
 
 // HeldOutBy tells which cells of x a fit holds out for validation, of the seed that it has by default.
 func HeldOutBy(t *testing.T, x Mat, share float64, l Loss) func(i, j int) bool {
-	c := Must(newCells(x, &settings{validation: share, seed: 1, missing: true, mapped: true,
-		loss: l.of(1)}))(t)
+	c := Must(newCells(x, &qmf.Settings{Validation: share, Seed: 1, Missing: true, Mapped: true,
+		Loss: l.of(1)}))(t)
 	return c.IsHeld
 }
 

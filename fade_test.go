@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/bqmf"
 )
 
 // TestBQMFWithoutStructure: where a table has no structure all components fade, and the fit comes to rest
@@ -42,7 +44,7 @@ func TestBQMFWithoutStructure(t *testing.T) {
 			m := Fitted(t, FitBQMF, x, 0, WithProgress(func(p Progress) error { done = p.Done; return nil }))
 			none := false
 			for _, w := range m.Warnings {
-				_, is := w.(noComponent)
+				_, is := w.(bqmf.NoComponent)
 				none = none || is
 			}
 			if epochs := len(m.History) - 1; epochs > of.epochs || none == of.found || len(m.Warnings) > 1 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/qmf"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
@@ -22,7 +23,7 @@ func TestRowBelowHeldOut(t *testing.T) {
 	x.Set(1, 0, 5e-324)
 	x.Set(1, 1, 5e-324)
 	x.Set(1, 2, -16)
-	c, err := newCells(x, &settings{validation: 0.3, seed: 1, loss: divergence.Frobenius, mapped: true})
+	c, err := newCells(x, &qmf.Settings{Validation: 0.3, Seed: 1, Loss: divergence.Frobenius, Mapped: true})
 	if err != nil || !c.IsHeld(1, 2) || c.IsHeld(1, 0) {
 		t.Fatalf("another cell than the large one is held out: %v, %v", c, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -19,21 +20,14 @@ type fitted interface {
 	UnmarshalBinary([]byte) error
 	readable() ([]byte, error) // a file that can be read
 	sealed
-	objective(c *settings) float64 // the loss by which the best of several fits is chosen
-	toUserUnits(u *fit.Units)      // brings a model of x' to the units of x
+	objective(c *qmf.Settings) float64 // the loss by which the best of several fits is chosen
+	toUserUnits(u *fit.Units)          // brings a model of x' to the units of x
+	fitted(made any, c *config) fitted // the model of what a fit with these options has made
 }
 
 // settler is a model that a fit can go on from: it settles what the options leave open.
 type settler interface {
 	settle(ctx context.Context, c *config, kind uint32, x Rows, rank int) error
-}
-
-// givenMaps are the maps that a fit begins with, a row a feature.
-type givenMaps struct {
-	quantiles, weights Mat
-	slopes             []float64
-	deflation          *givenMaps // of a QMFQ: T', which has no slopes
-	own                bool       // initU and initV of it are where the projections of the model started
 }
 
 // task is what a fit is asked for.
@@ -76,7 +70,7 @@ func (c *config) readFit(x Rows, rank int) (cells *fit.Cells, err error) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank),
 			Bound: "the factors of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
-	rules := c.rules()
+	rules := c.Rules()
 	if rules.Weights, err = c.weightsOf(d, n); err != nil {
 		return nil, err
 	}
@@ -84,7 +78,7 @@ func (c *config) readFit(x Rows, rank int) (cells *fit.Cells, err error) {
 	if cells, err = readCells(x, rules); err != nil {
 		return nil, err
 	}
-	if err := cells.SetUnits(c.mapped); err != nil {
+	if err := cells.SetUnits(c.Mapped); err != nil {
 		return nil, public(err)
 	}
 	c.toFitUnits(&cells.Units)
@@ -105,15 +99,15 @@ func identity(m Mat) string {
 		return "not given"
 	}
 	h := fit.NewHash()
-	hashMat(&h, m)
+	hashMat(&h, fit.Dense(m))
 	return m.size() + " (" + utoa(uint64(h)) + ")"
 }
 
 // settle fills what the driver takes of the options, once they are settled.
 func (t *task) settle() {
 	c := t.config
-	t.Task.Loss, t.Models = c.loss, t
-	t.Seed, t.Epochs, t.Patience, t.Restarts, t.Discard = c.seed, c.epochs, c.patience, c.restarts, c.discard
+	t.Task.Loss, t.Models = c.Loss, t
+	t.Seed, t.Epochs, t.Patience, t.Restarts, t.Discard = c.Seed, c.Epochs, c.Patience, c.restarts, c.discard
 	t.Workers = c.workers
 	if tell := c.progress; tell != nil {
 		t.Tell = func(r fit.Report) error {
@@ -126,21 +120,21 @@ func (t *task) settle() {
 	}
 	t.States = fit.States{Every: c.every, Save: c.save, ResumeAt: c.resume, Files: c.checkpoints,
 		Options: c.described(t.rank, t.Cells.WeightHash), Init: fit.NewHash(),
-		EpochsFixed: section.Mapped(t.Kind) && c.schedule != ScheduleConstant}
-	for _, m := range []Mat{c.initU, c.initV} {
-		hashMat(&t.Init, m)
+		EpochsFixed: section.Mapped(t.Kind) && c.Schedule != qmf.ScheduleConstant}
+	for _, m := range []fit.Dense{c.InitU, c.InitV} {
+		hashMat(&t.States.Init, m)
 	}
-	if c.maps != nil {
-		hashMat(&t.Init, c.maps.quantiles)
-		hashMat(&t.Init, c.maps.weights)
+	if c.Begun != nil {
+		hashMat(&t.States.Init, c.Begun.Quantiles)
+		hashMat(&t.States.Init, c.Begun.Weights)
 	}
-	if t.Kind == section.QMFQ || t.Kind == section.QMF && c.lagging(t.Cells.D) {
+	if t.Kind == section.QMFQ || t.Kind == section.QMF && c.Lagging(t.Cells.D) {
 		t.Lag = 1
 	}
 }
 
 // hashMat adds a matrix to a fingerprint.
-func hashMat(h *fit.Hash, m Mat) {
+func hashMat(h *fit.Hash, m fit.Dense) {
 	h.Sizes(m.Rows, m.Cols)
 	for i := range m.Rows {
 		h.Put(m.Row(i))
@@ -171,7 +165,10 @@ func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
 	return best, public(err)
 }
 
-func (t *task) Objective(m fit.Model) float64    { return m.(fitted).objective(&t.settings) }
+// Model returns the model of what a fit has made.
+func (t *task) Model(made any) fit.Model { return t.decoded.fitted(made, t.config) }
+
+func (t *task) Objective(m fit.Model) float64    { return m.(fitted).objective(&t.Settings) }
 func (t *task) File(m fit.Model) ([]byte, error) { return m.(fitted).readable() }
 
 func (t *task) Finish(m fit.Model) {
@@ -192,23 +189,19 @@ func (t *task) Decode(data []byte) (fit.Model, error) {
 		}
 		return nil, err
 	}
-	levels, eps := t.levels, t.epsilon
+	levels, eps := t.Levels, t.Epsilon
 	if t.Kind == section.NMF {
 		levels, eps = 0, 0
 	}
 	switch {
 	case f.d != t.Cells.D || f.n != t.Cells.N || f.k != t.rank || f.m != levels ||
-		f.loss != t.loss || f.missing != t.missing || f.epsilon != eps:
+		f.loss != t.Loss || f.missing != t.Missing || f.epsilon != eps:
 		return nil, &section.Error{Problem: "the best model is not of this fit"}
-	case (t.validation > 0) != (len(f.Payload("VALI")) > 0):
+	case (t.Validation > 0) != (len(f.Payload("VALI")) > 0):
 		return nil, &section.Error{Problem: "the best model has other histories than this fit"}
 	}
 	return t.decoded, nil
 }
-
-// lagging tells whether an epoch of a QMF of d rows returns the losses of the state that it started
-// from: it does where all rows are one batch and there is no validation.
-func (c *settings) lagging(d int) bool { return c.batchRows >= d && c.validation == 0 }
 
 // described lists the options that a result depends on, with their values.
 func (c *config) described(rank int, weightHash fit.Hash) [][2]string {
@@ -229,34 +222,34 @@ func (c *config) described(rank int, weightHash fit.Hash) [][2]string {
 	return [][2]string{
 		{"rank", itoa(rank)},
 		{option.Model.String(), given(c.from != nil)},
-		{option.Start.String(), c.start.String()},
-		{option.Epsilon.String(), ftoa(c.epsilon)},
-		{option.Squash.String(), c.squash.String()},
-		{option.Tolerance.String(), ftoa(c.tolerance)},
-		{option.MaxIterations.String(), itoa(c.maxIterations)},
-		{option.Levels.String(), itoa(c.levels)},
-		{option.Epochs.String(), itoa(c.epochs)},
-		{option.Seed.String(), utoa(c.seed)},
-		{option.LearningRate.String(), ftoa(c.learningRate)},
-		{option.Schedule.String(), c.schedule.String()},
-		{option.Batch.String(), itoa(c.batchRows)},
-		{option.Ends.String(), c.ends.String()},
-		{option.Penalty.String(), ftoa(c.penalty)},
-		{option.Penalties.String(), c.penalties.String()},
-		{option.FixedU.String(), identity(c.fixedU)},
+		{option.Start.String(), Start(c.Start).String()},
+		{option.Epsilon.String(), ftoa(c.Epsilon)},
+		{option.Squash.String(), Squash(c.Squash).String()},
+		{option.Tolerance.String(), ftoa(c.Tolerance)},
+		{option.MaxIterations.String(), itoa(c.MaxIterations)},
+		{option.Levels.String(), itoa(c.Levels)},
+		{option.Epochs.String(), itoa(c.Epochs)},
+		{option.Seed.String(), utoa(c.Seed)},
+		{option.LearningRate.String(), ftoa(c.LearningRate)},
+		{option.Schedule.String(), Schedule(c.Schedule).String()},
+		{option.Batch.String(), itoa(c.BatchRows)},
+		{option.Ends.String(), Ends(c.Ends).String()},
+		{option.Penalty.String(), ftoa(c.Penalty)},
+		{option.Penalties.String(), Penalties(c.Penalties).String()},
+		{option.FixedU.String(), identity(Mat(c.FixedU))},
 		{option.SampleWeights.String(), identity(Mat{Rows: len(c.sampleWeights), Cols: 1, Stride: 1,
 			Data: c.sampleWeights})},
 		{option.CellWeights.String(), weights},
-		{option.Shrinkage.String(), ftoa(c.shrinkage)},
-		{option.Line.String(), ftoa(c.line)},
-		{option.Loss.String(), ftoa(float64(c.loss))},
-		{option.Patience.String(), itoa(c.patience)},
+		{option.Shrinkage.String(), ftoa(c.Shrinkage)},
+		{option.Line.String(), ftoa(c.Line)},
+		{option.Loss.String(), ftoa(float64(c.Loss))},
+		{option.Patience.String(), itoa(c.Patience)},
 		{option.Restarts.String(), itoa(c.restarts)},
-		{option.Validation.String(), ftoa(c.validation)},
-		{option.Missing.String(), given(c.missing)},
+		{option.Validation.String(), ftoa(c.Validation)},
+		{option.Missing.String(), given(c.Missing)},
 		{option.Init.String(), given(c.given.Has(option.Init))},
-		{option.Projection.String(), c.projection.String()},
-		{option.Updates.String(), c.updates.String()},
+		{option.Projection.String(), Projection{c.Projection}.String()},
+		{option.Updates.String(), Updates(c.Updates).String()},
 		{option.Discrete.String(), discrete},
 	}
 }
@@ -265,7 +258,7 @@ func (c *config) described(rank int, weightHash fit.Hash) [][2]string {
 // described, where an option that was not given has one that none can be given.
 func (c *config) differs(d *fit.Differs) *OptionError {
 	if d.Now == "" {
-		return &OptionError{Option: d.Name, Value: c.initU.size() + ", " + c.initV.size(),
+		return &OptionError{Option: d.Name, Value: Mat(c.InitU).size() + ", " + Mat(c.InitV).size(),
 			Bound: "the state was saved with " + d.Then}
 	}
 	unset := map[string]string{option.Shrinkage.String(): "-1", option.Line.String(): "-1",

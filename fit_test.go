@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/nmf"
+	"github.com/quantmf/quantmf/internal/qmf"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
@@ -37,7 +39,7 @@ func TestFirstPatience(t *testing.T) {
 	const penalty = 5
 	whole := func(opts ...FitOption) float64 {
 		m := Fitted(t, FitNMF, x, 4, append(opts, WithPenalties(evenly(penalty, 4)))...)
-		return m.objective(&settings{penalties: evenly(penalty, 4)})
+		return m.objective(&qmf.Settings{Penalties: nmf.Penalties(evenly(penalty, 4))})
 	}
 	if patient, full := whole(WithPatience(3), WithEpochs(2000)),
 		whole(WithEpochs(2000)); patient > 1.01*full {
@@ -62,7 +64,7 @@ func TestObjective(t *testing.T) {
 	held := of
 	held.Validation = []float64{5, 6, 4}
 	for _, penalty := range []float64{0, 0.3, 20} {
-		c := settings{penalty: penalty, penalties: evenly(penalty, 2)}
+		c := qmf.Settings{Penalty: penalty, Penalties: nmf.Penalties(evenly(penalty, 2))}
 		NearAll(t, []float64{(&NMF{Factorisation: of}).objective(&c),
 			(&QMF{Factorisation: of}).objective(&c),
 			(&NMF{Factorisation: held}).objective(&c),

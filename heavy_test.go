@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/elem"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
@@ -90,7 +91,7 @@ func TestSampleWeightsOfQMF(t *testing.T) {
 	many := repeated(v, times)
 	for c := range 3 {
 		for _, j := range []int{2, 9} { // which begin with the mean of the others
-			v.Set(c, j, meanOf(many.Row(c)))
+			v.Set(c, j, elem.Mean(many.Row(c)))
 		}
 	}
 	holes, signed := holed(x, 0.15), x.Clone()
@@ -275,7 +276,7 @@ func TestWeightsOfHidden(t *testing.T) {
 	for i := range large.Data {
 		large.Data[i] = float64(i % 1009)
 	}
-	c := config{settings: settings{cellWeights: large, sampleWeights: large.Row(5)}}
+	c := config{cellWeights: large, sampleWeights: large.Row(5)}
 	opts := Must(c.weightsOfPart(large.Dims()))(t)
 	part, _, err := partOf(large)
 	if err != nil || len(opts) != 2 {

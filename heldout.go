@@ -15,7 +15,9 @@ import (
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -106,8 +108,8 @@ func heldOut(ctx context.Context, x Rows, fit trialFit, trials []Trial, masks Ma
 	}
 	// Hidden cells are checked too: here for values that no fit takes, and after each fit, when its loss is
 	// known, for values that this fit does not take.
-	if err := (&config{settings: settings{missing: true, loss: divergence.Frobenius,
-		mapped: true}}).checkCells(x); err != nil {
+	if err := (&config{Settings: qmf.Settings{Missing: true, Loss: divergence.Frobenius,
+		Mapped: true}}).checkCells(x); err != nil {
 		return nil, err
 	}
 	weights, err := weightsAmong(trials, d, n)
@@ -215,17 +217,8 @@ func (p Prediction) Worse(q Prediction) (share, stdErr float64) {
 
 // betterForMost tells whether p predicts significantly more rows better than q.
 func (p Prediction) betterForMost(q Prediction) bool {
-	return moreRows(len(p.Rows), func(i int) int { return cmp.Compare(q.Rows[i].Loss, p.Rows[i].Loss) })
-}
-
-// moreRows tells whether so many more of d rows have a sign above than below 0 that it is no chance, by two
-// standard errors of the sign test.
-func moreRows(d int, sign func(i int) int) bool {
-	more := 0
-	for i := range d {
-		more += sign(i)
-	}
-	return float64(more) > 2*math.Sqrt(float64(d))
+	return order.MoreAbove(len(p.Rows),
+		func(i int) int { return cmp.Compare(q.Rows[i].Loss, p.Rows[i].Loss) })
 }
 
 // ofSums returns the ratio of two sums over rows, 0 where the lower one is 0, and its standard error.
@@ -263,7 +256,7 @@ type hiddenLosses struct {
 // whether that fit misses none.
 func hiding(whole bool) FitOption {
 	return fitOption(option.Missing, "", func(c *config) string {
-		c.missing, c.whole = true, whole
+		c.Missing, c.Whole = true, whole
 		return ""
 	})
 }
@@ -296,7 +289,7 @@ func lossOfHidden(ctx context.Context, x Rows, method trialFit, trial int, opts 
 	if err := h.predict(ctx, mask, m, &unit); err != nil {
 		return h, err
 	}
-	h.of = is.loss
+	h.of = is.Loss
 	sum := h.mean
 	losses := []float64{sum / h.mass, h.Baseline[0] / h.mass}
 	unit.Losses(h.of, losses)
@@ -377,10 +370,10 @@ func (m Masks) hide(ctx context.Context, x Rows, weights *fit.Weights) ([]*fit.C
 		if err := ctx.Err(); err != nil {
 			return nil, fit.StoppedAt(0, err)
 		}
-		s := settings{validation: m.Share, seed: uint64(random.Split(m.Seed, m.First+r)), missing: true,
-			mapped: true, loss: divergence.Frobenius}
+		s := qmf.Settings{Validation: m.Share, Seed: uint64(random.Split(m.Seed, m.First+r)), Missing: true,
+			Mapped: true, Loss: divergence.Frobenius}
 		var err error
-		rules := s.rules()
+		rules := s.Rules()
 		rules.Weights = weights
 		if hidden[r], err = readCells(x, rules); err != nil {
 			if o, ok := err.(*OptionError); ok {
@@ -400,7 +393,7 @@ func (h *hiddenLosses) predict(ctx context.Context, s *fit.Cells, m Model, unit 
 	if err != nil {
 		return err
 	}
-	loss, room, t := m.bounds().loss, make([]float64, s.N), make([]float64, s.N)
+	loss, room, t := m.bounds().Loss, make([]float64, s.N), make([]float64, s.N)
 	weights := make([]float64, s.N)
 	h.Rows = make([]HiddenRow, s.D)
 	baseline, relative, baseRelative, counted := 0.0, 0.0, 0.0, 0.0

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf/internal/fit"
-	"github.com/quantmf/quantmf/internal/order"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/random"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
@@ -93,44 +93,21 @@ func loadRows(t testing.TB, path string, most int) Mat {
 	return Must(MatOf(rows...))(t)
 }
 
-// toy draws the paper's synthetic problem: rows of U*V*, U* Poisson(2), columns
-// of V* Dirichlet(1/2), mapped rank by rank onto cumsum(exp(N(0,1))).
-func toy(seed int) Mat {
-	const d, n, k = 160, 80, 8
-	r := random.Split(77, seed)
-	u, v := NewMat(d, k), NewMat(k, n)
-	for i := range u.Data {
-		p, l := 1.0, math.Exp(-2)
-		for p *= r.Float64(); p > l; p *= r.Float64() {
-			u.Data[i]++
-		}
-	}
-	for j := range n {
-		sum := 0.0
-		for c := range k { // Gamma(1/2) is half a squared normal
-			z := Normal(&r)
-			v.Set(c, j, z*z)
-			sum += z * z
-		}
-		for c := range k {
-			v.Set(c, j, v.At(c, j)/sum)
-		}
-	}
-	x := NewMat(d, n)
-	perm := make([]int32, n)
-	var sorter order.Sorter
-	sorter.Resize(nil, n)
-	for i := range d {
-		product(x.Row(i), u.Row(i), v)
-		sorter.Sort(perm, x.Row(i))
-		q := 0.0
-		for _, j := range perm {
-			q += math.Exp(Normal(&r))
-			x.Set(i, int(j), q)
-		}
-	}
-	return x
+// toy is the paper's synthetic problem.
+func toy(seed int) Mat { return Mat{Rows: 160, Cols: 80, Stride: 80, Data: Toy(seed)} }
+
+// scores returns d × n log ratios of mixed sign; the last row is constant.
+func scores(seed uint64, d, n int) Mat {
+	return Mat{Rows: d, Cols: n, Stride: n, Data: Curves(seed, d, n)}
 }
+
+// noisyProduct is a product of rank k with noise.
+func noisyProduct() (noisy Mat, k int) {
+	return Mat{Rows: 60, Cols: 40, Stride: 40, Data: NoisyProduct()}, 2
+}
+
+// newCells reads x, and returns the cells that a fit with these settings sees.
+func newCells(x Rows, s *qmf.Settings) (*fit.Cells, error) { return readCells(x, s.Rules()) }
 
 // Drawn is a d × n matrix of numbers that are drawn row by row.
 func Drawn(d, n int, draw func() float64) Mat {
@@ -226,30 +203,6 @@ func near1(seed uint64, d, n int) Mat {
 	}
 	_, e := math.Frexp(slices.Max(y.Data))
 	return TimesPower(y, -((e - 1) &^ 1))
-}
-
-// scores returns d × n log ratios of mixed sign: two hidden factors, bent row by row,
-// offsets of their own, noise; the last row is constant.
-func scores(seed uint64, d, n int) Mat {
-	r := random.Split(seed, 78)
-	f := [2][]float64{make([]float64, n), make([]float64, n)}
-	for c := range f {
-		for j := range f[c] {
-			f[c][j] = Normal(&r)
-		}
-	}
-	x := NewMat(d, n)
-	for i := range d {
-		a, b, bend, offset := Normal(&r), Normal(&r), r.Float64(), 2*Normal(&r)
-		for j := range n {
-			w := a*f[0][j] + b*f[1][j]
-			x.Set(i, j, w+bend*w*math.Abs(w)+offset+0.2*Normal(&r))
-			if i == d-1 {
-				x.Set(i, j, -3)
-			}
-		}
-	}
-	return x
 }
 
 func Mean(v []float64) float64 { return TotalOf(v) / float64(len(v)) }
@@ -483,7 +436,7 @@ func append64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint
 func fingerprint(ms ...Mat) uint64 {
 	h := fit.NewHash()
 	for _, m := range ms {
-		hashMat(&h, m)
+		hashMat(&h, fit.Dense(m))
 	}
 	return uint64(h)
 }
@@ -536,13 +489,5 @@ func Solved(t testing.TB, x []float64, opts ...Option) *Transport {
 func By(method Method) func(context.Context, Rows, int, ...FitOption) (Model, error) {
 	return func(ctx context.Context, x Rows, k int, o ...FitOption) (Model, error) {
 		return Fit(ctx, method, x, k, o...)
-	}
-}
-
-// Slow leaves a test out of the quickest, those under -short.
-func Slow(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("not among the quickest")
 	}
 }

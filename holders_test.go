@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/random"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
@@ -107,9 +108,9 @@ func TestRowsMemory(t *testing.T) {
 	if !Long {
 		t.Skip("QUANTMF_LONG is not set: some seconds of sorting")
 	}
-	cells := mostHeld
-	defer func() { mostHeld = cells }()
-	mostHeld = 0
+	cells := qmf.MostHeld
+	defer func() { qmf.MostHeld = cells }()
+	qmf.MostHeld = 0
 	x := SparseCounts(2000, 1000, 1) // room for samples is larger than that for rows
 	for i := range x.Data {
 		if i%7 == 3 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestLoadings: features that are made of one of three factors each load on one axis each, and their

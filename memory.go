@@ -15,6 +15,8 @@ import (
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/qmf"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // Method names one of the fit functions.
@@ -30,6 +32,11 @@ const (
 
 // String returns NMF, QMF, QMFQ, BQMF or Auto.
 func (m Method) String() string { return option.Name(int(m), "NMF", "QMF", "QMFQ", "BQMF", "Auto") }
+
+// kind is that of the models of a method that is not MethodAuto.
+func (m Method) kind() uint32 {
+	return [...]uint32{section.NMF, section.QMF, section.QMFQ, section.BQMF}[m]
+}
 
 // Memory is what a fit takes, in bytes.
 type Memory struct {
@@ -82,7 +89,7 @@ func memoryOf(method Method, d, n int, about fit.About, rank int, opts []FitOpti
 	if err != nil {
 		return Memory{}, err
 	}
-	open := method == MethodNMF && c.missing && about.Visible < 1 && c.endIsOpen()
+	open := method == MethodNMF && c.Missing && about.Visible < 1 && c.endIsOpen()
 	if open {
 		c.settleFew(float64(about.Visible*size(d, n)), d, n, k)
 	}
@@ -90,14 +97,14 @@ func memoryOf(method Method, d, n int, about fit.About, rank int, opts []FitOpti
 		n: min(n, pool.Beyond), k: k}
 	model := pool.DryArena()
 	of.model(model)
-	epochs := c.epochs
+	epochs := c.Epochs
 	if open {
-		epochs *= mostShare
+		epochs *= qmf.MostShare
 	}
 	fit.CountLosses(model, epochs, of.holds())
 	bytes, state := func(v float64) int64 { return int64(min(v, math.MaxInt64/2)) }, of.state()
 	if open {
-		c.judgeEnd(c.epochs, 1) // the fits that find the end take more
+		c.judgeEnd(c.Epochs, 1) // the fits that find the end take more
 	}
 	return Memory{Fit: bytes(of.fit(true)), Rows: bytes(of.fit(false)), Model: bytes(model.Most()),
 		State: bytes(8 * state)}, nil
@@ -139,8 +146,8 @@ func look(ctx context.Context, x Rows) (fit.About, error) {
 		}
 	}
 	// The rows of a trial are some of all: the mean over them is in five deviations of that over all.
-	spread := math.Sqrt(max(square-float64(mean*mean), 0) / trialRows)
-	if d <= trialRows {
+	spread := math.Sqrt(max(square-float64(mean*mean), 0) / qmf.TrialRows)
+	if d <= qmf.TrialRows {
 		spread = 0
 	}
 	of.Nonzero = nonzero / size(d, n)
@@ -191,11 +198,11 @@ func configOf(method Method, d, n, rank int, opts []FitOption) (c config, k int,
 		k, err = min(bqmfComponents(d, n, rank), pool.BeyondSquare), c.settleBQMF()
 	default:
 		few := c
-		few.levels = min(c.levels, 2) // a number of levels too large for any machine is no error here
+		few.Levels = min(c.Levels, 2) // a number of levels too large for any machine is no error here
 		if err = few.checkQMF(1, 1); method == MethodQMFQ {
 			c.settleQMFQ()
 		}
-		c.levels = min(c.levels, pool.BeyondSquare)
+		c.Levels = min(c.Levels, pool.BeyondSquare)
 	}
 	return c, k, err
 }
@@ -218,7 +225,7 @@ type uncounted struct {
 }
 
 // holds tells whether cells are held out, of which the best epoch is kept.
-func (f *uncounted) holds() bool { return f.validation > 0 }
+func (f *uncounted) holds() bool { return f.Validation > 0 }
 
 // small is what a fit takes in structures and slices that depend on no size, in bytes.
 const small = 1 << 17
@@ -230,7 +237,7 @@ func (f *uncounted) fit(inMemory bool) float64 {
 		most = nmf.Pieces
 	}
 	p := pool.Idle(f.workers, most)
-	rules := f.rules()
+	rules := f.Rules()
 	if f.sampleWeights != nil || f.cellWeights != nil {
 		rules.Weights = &fit.Weights{Samples: f.sampleWeights}
 	}
@@ -239,34 +246,24 @@ func (f *uncounted) fit(inMemory bool) float64 {
 	if inMemory {
 		cells.X = fit.Dense{Rows: f.d, Cols: f.n, Stride: f.n}
 		// a copy of what is signed, less its rows' lowest values, or of what is in another unit
-		if f.mapped && f.loss == divergence.Frobenius && !f.about.Plain || f.about.Rescale {
+		if f.Mapped && f.Loss == divergence.Frobenius && !f.about.Plain || f.about.Rescale {
 			a.Floats(f.d, f.n)
 		}
 	}
-	fit.CountLosses(a, f.epochs, f.holds())
+	fit.CountLosses(a, f.Epochs, f.holds())
 	if f.restarts > 1 { // the best of the restarts before
-		fit.CountLosses(a, f.epochs, f.holds())
+		fit.CountLosses(a, f.Epochs, f.holds())
 		f.model(a)
 	}
-	switch f.method {
-	case MethodNMF:
-		f.nmf(cells, p)
-	case MethodQMF:
-		q := newQMFFit(cells, f.k, &f.settings, run)
-		q.reserve()
-	case MethodQMFQ:
-		q := newQMFQFit(cells, f.k, &f.settings, run)
-		q.reserve()
-	case MethodBQMF:
+	if f.method == MethodBQMF {
 		if f.holds() || !inMemory || rules.Weights != nil { // x as a matrix
 			a.Floats(f.d, f.n)
 		}
 		f.sizes().Count(p, cells.Partial, f.holds(), f.cellWeights != nil)
 		return dying(a)
 	}
-	if f.holds() {
-		f.best(a)
-	}
+	cells.Guess = f.guess
+	qmf.Count(f.method.kind(), cells, f.k, &f.Settings, run)
 	f.model(a)
 	return dying(a)
 }
@@ -277,73 +274,38 @@ func (f *uncounted) sizes() *bqmf.Size { return bqmf.SizeOf(f.d, f.n, f.k, f.abo
 // dying returns the peak of a fit with objects that have died, until they are collected.
 func dying(a *pool.Arena) float64 { return a.Most() + float64(a.Most()/32) + small }
 
-// nmf counts a fit of an NMF.
-func (f *uncounted) nmf(cells *fit.Cells, p *pool.Pool) {
-	u := newFactors(p.Memory, f.d, f.n, f.k)
-	cells.Guess = f.guess
-	method := f.newMethod(newProblem(u, cells, f.loss, p))
-	u.reserveSome(cells, f.loss, f.startsFrom(f.d, f.n), p)
-	if f.start == StartSVD {
-		u.decompose(cells, p)
-	}
-	method.Reserve(f.epochs)
-}
-
-// best counts what is kept of the best epoch.
-func (f *uncounted) best(a *pool.Arena) {
-	newFactors(a, f.d, f.n, f.k)
-	switch f.method {
-	case MethodQMF:
-		a.Floats(2, f.d, f.levels)
-		a.Floats(f.d)
-	case MethodQMFQ:
-		a.Floats(5, f.d, f.levels)
-		a.Floats(f.d)
-	}
-}
-
 // model counts the model, but for its losses.
 func (f *uncounted) model(a *pool.Arena) {
 	if f.method == MethodBQMF {
 		f.sizes().CountModel(a)
 		return
 	}
-	newFactors(a, f.d, f.n, f.k)
+	qmf.CountFactors(a, f.d, f.n, f.k)
 	a.Floats(f.d + f.k) // seals of U and V
 	if f.method == MethodNMF {
 		return
 	}
-	newQMF(a, f.d, f.levels)
+	qmf.NewQMF(a, f.d, f.Levels)
 	a.Floats(2, f.d)
 	if f.method == MethodQMFQ {
 		pool.Make[Map](a, f.d)
-		newFactors(a, f.d, f.n, f.k)
-		a.Floats(3, f.d, f.levels)
+		qmf.CountFactors(a, f.d, f.n, f.k)
+		a.Floats(3, f.d, f.Levels)
 	}
 }
 
 // state returns how many numbers a checkpoint has: those that Walk of the fit shows, and the losses.
 func (f *uncounted) state() float64 {
-	uv, maps := size(f.d+f.n, f.k), f.mapState(f.d)
-	best, state := uv, uv // of an NMF
-	switch f.method {
-	case MethodNMF:
-		state += uv // z of either method
-	case MethodQMF:
-		best += size(2, f.d, f.levels)
-		if state = float64(4*uv) + maps; f.gaussian(f.k) {
-			state = uv + size(f.k*(f.k+1)/2+f.k+1, f.n) + maps
-		}
-	case MethodQMFQ:
-		best += size(5, f.d, f.levels)
-		state = 2*uv + 2*maps + size(f.d, f.levels)
-	case MethodBQMF:
+	var state, best float64
+	if f.method == MethodBQMF {
 		of := pool.DryArena()
 		f.sizes().CountState(of)
 		state = of.Most() / 8
 		best = state
+	} else {
+		state, best = qmf.CountState(f.method.kind(), f.d, f.n, f.k, &f.Settings)
 	}
-	losses := float64(f.epochs) + 2
+	losses := float64(f.Epochs) + 2
 	if f.holds() {
 		state, losses = state+best, 2*losses
 	}
@@ -353,13 +315,4 @@ func (f *uncounted) state() float64 {
 		state += float64(model.Most()/8) + losses
 	}
 	return state + losses
-}
-
-// mapState is how many numbers a checkpoint has of d maps: parameters, Adam's moments, warm starts, losses.
-func (s *settings) mapState(d int) float64 {
-	perRow := 5*s.levels + 4
-	if s.start == StartUniform {
-		perRow += 3 * s.levels
-	}
-	return size(d, perRow)
 }

@@ -4,6 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/bqmf"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestBQMFMissingUnlike: a table whose values are missing because they are low or high says so, and one whose
@@ -49,8 +52,8 @@ func TestBQMFMissingUnlike(t *testing.T) {
 			}
 			m, sign := Fitted(t, FitBQMF, given, 0, WithMissingValues()), 0.0
 			for _, w := range m.Warnings {
-				if u, is := w.(*missingUnlike); is {
-					sign = math.Copysign(1, u.shift)
+				if u, is := w.(*bqmf.MissingUnlike); is {
+					sign = math.Copysign(1, u.MissingShift())
 				}
 			}
 			if sign != of.sign {

@@ -41,6 +41,7 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/place"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -137,6 +138,12 @@ type Factorisation struct {
 	seals   []seal      // of the fields as the model was made, nil in one that was put together by hand
 }
 
+// factorisationOf returns what models share of what a fit has made.
+func factorisationOf(made *qmf.Fitted, s *qmf.Settings) Factorisation {
+	return Factorisation{U: Mat(made.U), V: Mat(made.V), History: made.History, Validation: made.Validation,
+		Best: made.Best, loss: lossOf(s.Loss), missing: s.Missing}
+}
+
 // Top is an entry of a ranking: the index of a feature or a sample, from 0, and the value
 // it is ranked by.
 type Top struct {
@@ -202,20 +209,20 @@ func meanLoss(ctx context.Context, m Model, x Rows) (float64, error) {
 				count++
 			}
 		}
-		if c.loss != divergence.Frobenius && (top == 0 || divergence.Distant(top)) {
+		if c.Loss != divergence.Frobenius && (top == 0 || divergence.Distant(top)) {
 			for j, o := range observed {
 				if o {
-					sum += c.loss.Divergence(row[j], t[j])
+					sum += c.Loss.Divergence(row[j], t[j])
 				}
 			}
 			continue
 		}
-		low := c.loss.Least()
-		if c.loss == divergence.Frobenius {
+		low := c.Loss.Least()
+		if c.Loss == divergence.Frobenius {
 			low = math.Inf(-1)
 		}
-		c.loss.Terms(num, den, row, t, low)
-		sum += c.loss.Sum(row, t, num, observed, low)
+		c.Loss.Terms(num, den, row, t, low)
+		sum += c.Loss.Sum(row, t, num, observed, low)
 	}
 	if count == 0 {
 		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
@@ -246,7 +253,7 @@ func (m *Factorisation) common() *Factorisation { return m }
 // bounds returns the options that say which values a matrix may have. Whatever the fit took, a NaN cell is
 // unobserved: samples that lack values are placed and judged by those that they have.
 func (m *Factorisation) bounds() *config {
-	return &config{settings: settings{loss: m.divergence(), missing: true, mapped: m.mapped}}
+	return &config{Settings: qmf.Settings{Loss: m.divergence(), Missing: true, Mapped: m.mapped}}
 }
 
 // judged is the loss at the best epoch: that of the held-out cells where there are any, otherwise that
@@ -346,15 +353,15 @@ func goodnessOf(m Model, x Rows) ([]Goodness, error) {
 		for _, v := range fit {
 			top = max(top, math.Abs(v))
 		}
-		if c.loss >= 0 && divergence.Distant(top) {
+		if c.Loss >= 0 && divergence.Distant(top) {
 			e = divergence.ExponentOf(top)
 		}
-		left, total, unit := 0.0, 0.0, c.loss.Unit(e)
+		left, total, unit := 0.0, 0.0, c.Loss.Unit(e)
 		for j, v := range row {
 			if v == v {
 				v = math.Ldexp(v, -e)
-				left += c.loss.Divergence(v, math.Ldexp(fit[j], -e))
-				total += c.loss.Divergence(v, math.Ldexp(mean, -e))
+				left += c.Loss.Divergence(v, math.Ldexp(fit[j], -e))
+				total += c.Loss.Divergence(v, math.Ldexp(mean, -e))
 			}
 		}
 		out[i].Divergence = min(left/count*unit, math.MaxFloat64)

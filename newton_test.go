@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
@@ -68,7 +69,7 @@ func (b *wholeNMF) floor(v Mat, a int) float64 {
 	if b.loss == Frobenius || b.visible == float64(b.x.Rows*b.x.Cols) {
 		return 0
 	}
-	return 0.01 * meanOf(v.Row(a))
+	return 0.01 * elem.Mean(v.Row(a))
 }
 
 // curvature is the second derivative of a cell's loss at t.
@@ -407,7 +408,7 @@ func TestNewtonNeverRises(t *testing.T) {
 					for _, v := range x.Data {
 						size += math.Pow(v, float64(loss)) / float64(len(x.Data))
 					}
-					for e := 1; e < len(before) && with.penalties == (Penalties{}); e++ {
+					for e := 1; e < len(before) && !with.Penalties.Any(); e++ {
 						if before[e] > before[e-1]*(1+1e-13)+1e-15*size {
 							t.Errorf("%s, k=%d, loss %v: %v after %v, epoch %d", name, k, loss, before[e],
 								before[e-1], e)
@@ -423,7 +424,7 @@ func TestNewtonNeverRises(t *testing.T) {
 					if loss == KL && len(opts) > 0 { // entries are kept above 0
 						allowed = 0.01 * w.History[0]
 					}
-					if there := w.objective(&with.settings); m.objective(&with.settings) > there*1.3+allowed {
+					if there := w.objective(&with.Settings); m.objective(&with.Settings) > there*1.3+allowed {
 						t.Errorf("%s, k=%d, loss %v, %d options: %v, multiplicative updates %v", name, k,
 							loss, len(opts), last, there)
 					}

@@ -15,11 +15,9 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/fit"
-	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
-	"github.com/quantmf/quantmf/internal/place"
-	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -28,8 +26,8 @@ type NMF struct{ Factorisation }
 
 func nmfDefaults() config {
 	return config{
-		settings: settings{epochs: 20, seed: 1, loss: divergence.KL, start: StartAuto,
-			updates: UpdatesNewton},
+		Settings: qmf.Settings{Epochs: 20, Seed: 1, Loss: divergence.KL, Start: qmf.StartAuto,
+			Updates: qmf.UpdatesNewton},
 		restarts: 1,
 	}
 }
@@ -37,15 +35,15 @@ func nmfDefaults() config {
 // settleNMF sets the updates that loss and sizes ask for and the number of epochs that updates and start
 // ask for, where the options leave them open. It reports options that contradict each other.
 func (c *config) settleNMF(d, n, rank int) error {
-	if c.start == StartScores || c.start == StartNMF {
-		return &OptionError{Option: option.Start.String(), Value: c.start.String(),
+	if c.Start == qmf.StartScores || c.Start == qmf.StartNMF {
+		return &OptionError{Option: option.Start.String(), Value: Start(c.Start).String(),
 			Bound: "FitNMF starts from StartAuto, StartUniform or StartSVD"}
 	}
-	if !nmf.Suits(c.loss, float64(d), float64(n), float64(rank)) && !c.given.Has(option.Updates) {
-		c.updates = UpdatesMultiplicative
+	if !nmf.Suits(c.Loss, float64(d), float64(n), float64(rank)) && !c.given.Has(option.Updates) {
+		c.Updates = qmf.UpdatesMultiplicative
 	}
-	if c.updates == UpdatesNewton && c.loss != divergence.KL && c.loss != divergence.Frobenius {
-		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(),
+	if c.Updates == qmf.UpdatesNewton && c.Loss != divergence.KL && c.Loss != divergence.Frobenius {
+		return &OptionError{Option: option.Updates.String(), Value: Updates(c.Updates).String(),
 			Bound: "takes KL and Frobenius; under other losses there is UpdatesMultiplicative"}
 	}
 	c.settleEpochs(d, n)
@@ -57,12 +55,12 @@ func (c *config) settleEpochs(d, n int) {
 	if c.given.Has(option.Epochs) {
 		return
 	}
-	c.epochs = nmfDefaults().epochs
-	if c.updates == UpdatesMultiplicative {
-		c.epochs = 100
+	c.Epochs = nmfDefaults().Epochs
+	if c.Updates == qmf.UpdatesMultiplicative {
+		c.Epochs = 100
 	}
-	if c.startsFrom(d, n) > 0 {
-		c.epochs /= 2
+	if c.StartsFrom(d, n) > 0 {
+		c.Epochs /= 2
 	}
 }
 
@@ -77,53 +75,45 @@ var guesses = []float64{0, 0.01, 0.1, 1}
 // predict say it then.
 func (c *config) endIsOpen() bool {
 	given := c.given.Has(option.Epochs) || c.given.Has(option.Init)
-	return !given && !c.whole && c.patience == 0 && c.validation == 0
-}
-
-// fewSeen tells whether so many visible cells of a d × n matrix are few: of a sample or of a feature, on
-// average, fewer than leastRows a component. If others are missing, these leave room for factors that say
-// anything of them, where Newton's method is within a few epochs, but not multiplicative updates. More than
-// trialCells are not few: updates would take many times as long.
-func fewSeen(visible float64, d, n, rank int) bool {
-	return visible <= trialCells && visible < leastRows*float64(rank)*float64(max(d, n))
+	return !given && !c.Whole && c.Patience == 0 && c.Validation == 0
 }
 
 // settleFew tells whether guesses are tried: where few cells are visible, by multiplicative updates, which it
 // takes if the options leave that open.
 func (c *config) settleFew(visible float64, d, n, rank int) bool {
-	few := fewSeen(visible, d, n, rank)
+	few := qmf.FewSeen(visible, d, n, rank)
 	if few && !c.given.Has(option.Updates) {
-		c.updates = UpdatesMultiplicative
+		c.Updates = qmf.UpdatesMultiplicative
 		c.settleEpochs(d, n)
 	}
-	return few && c.updates == UpdatesMultiplicative
+	return few && c.Updates == qmf.UpdatesMultiplicative
 }
 
 // judgeEnd makes c the options of a fit that judges a guess, and finds the end of one of so many epochs by
 // default.
 func (c *config) judgeEnd(epochs int, guess float64) {
 	c.given |= option.Of(option.Epochs)
-	c.validation, c.epochs, c.patience = hiddenShare, mostShare*epochs, patienceOf(epochs)
+	c.Validation, c.Epochs, c.Patience = hiddenShare, qmf.MostShare*epochs, qmf.PatienceOf(epochs)
 	c.guess = guess
 }
 
 // chooseEnd takes the guess and the number of epochs after which a fit of x, whose cells are those of of,
-// without a tenth of the visible ones predicts these best, as the NMF of a start is ended (start.go); guesses
-// are tried for as long as they predict better. Where no cell can be hidden there is none, and the number
-// stays. With an error it returns the model of a fit that was stopped.
+// without a tenth of the visible ones predicts these best, as the NMF of a start is ended (internal/qmf);
+// guesses are tried for as long as they predict better. Where no cell can be hidden there is none, and the
+// number stays. With an error it returns the model of a fit that was stopped.
 func (c *config) chooseEnd(ctx context.Context, of *fit.Cells, x Rows, rank int,
 	opts []FitOption) (*NMF, error) {
 	tries := guesses
 	if !c.settleFew(float64(of.Visible), of.D, of.N, rank) {
 		tries = guesses[:1]
 	}
-	least, epochs := math.Inf(1), c.epochs
+	least, epochs := math.Inf(1), c.Epochs
 	for tried, guess := range tries {
 		judged := fitOption(option.Validation, "", func(trial *config) string {
 			trial.restarts, trial.strict = 1, false
 			trial.save, trial.resume, trial.checkpoints = nil, nil, nil
 			trial.judgeEnd(epochs, guess)
-			trial.updates = c.updates
+			trial.Updates = c.Updates
 			if tell := trial.progress; tell != nil {
 				trial.progress = func(p Progress) error {
 					if p.Phase != PhaseEpochs {
@@ -147,17 +137,9 @@ func (c *config) chooseEnd(ctx context.Context, of *fit.Cells, x Rows, rank int,
 		if loss >= least {
 			break
 		}
-		least, c.guess, c.epochs = loss, guess, 1+slices.Index(trial.Validation[1:], loss)
+		least, c.guess, c.Epochs = loss, guess, 1+slices.Index(trial.Validation[1:], loss)
 	}
 	return nil, nil
-}
-
-// startsFrom returns how many of n samples a FitNMF begins with an NMF of, 0 where it begins with none.
-func (c *config) startsFrom(d, n int) float64 {
-	if c.start != StartAuto || c.given.Has(option.Init) {
-		return 0
-	}
-	return someSamples(c.loss, float64(d), float64(n))
 }
 
 // FitNMF factorises x, d features × n samples, finite, non-negative and at most 1e60,
@@ -218,15 +200,19 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 	}
 	t.Cells.Guess = c.guess
 	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(run fit.Run) fit.Algorithm {
-		f := &nmfFit{factors: newFactors(t.Pool.Memory, t.Cells.D, t.Cells.N, rank), cells: t.Cells,
-			loss: c.loss, progress: run.Progress, pool: t.Pool}
-		f.given, f.fixed, f.prior = c.fixedU, c.fixed, c.prior(t.Cells.Visible, t.Cells.N)
-		f.method = c.newMethod(newProblem(f.factors, t.Cells, c.loss, t.Pool))
-		f.start = func() error { return f.startFactors(&c, run) }
-		return f
+		return qmf.FitNMF(t.Cells, rank, &c.Settings, run)
 	})
 	fitted, _ := m.(*NMF)
 	return fitted, err
+}
+
+func (*NMF) fitted(made any, c *config) fitted { return nmfOf(made.(*qmf.NMF), &c.Settings) }
+
+// nmfOf returns the model of what a fit has made.
+func nmfOf(made *qmf.NMF, s *qmf.Settings) *NMF {
+	m := &NMF{factorisationOf(&made.Fitted, s)}
+	m.prior = made.Prior
+	return m
 }
 
 // toUserUnits brings a model of x' to the units of x, and sets its warnings.
@@ -247,21 +233,13 @@ func (m *NMF) toUserUnits(u *fit.Units) {
 
 // objective is the loss by which the best of several fits is chosen: that on held-out cells where
 // there are any, otherwise that on the visible cells with the penalty.
-func (m *NMF) objective(c *settings) float64 {
+func (m *NMF) objective(c *qmf.Settings) float64 {
 	loss := m.judged()
 	if m.Validation == nil {
 		d, n := m.Dims()
-		loss += nmf.Penalties(c.penalties).Of(m.U.Data, m.V.Data, d, n)
+		loss += c.Penalties.Of(m.U.Data, m.V.Data, d, n)
 	}
 	return loss
-}
-
-func meanOf(v []float64) float64 {
-	s := 0.0
-	for _, x := range v {
-		s += x / float64(len(v))
-	}
-	return s
 }
 
 // deadComponents returns a warning for each component whose column of U or row of V is all zero.
@@ -280,145 +258,6 @@ func deadComponents(u, v Mat) (warnings []error) {
 		}
 	}
 	return warnings
-}
-
-// nmfFit is an NMF during its fit.
-type nmfFit struct {
-	*factors
-	cells    *fit.Cells
-	loss     divergence.Loss
-	progress fit.Progress
-	pool     *pool.Pool
-	start    func() error // fills the factors
-	method   nmf.Method
-	prior    place.Prior
-}
-
-// prior is what the penalties add to the sum of the divergences of a sample, of n with so many visible cells.
-func (c *settings) prior(visible, n int) place.Prior {
-	each := float64(visible) / float64(n)
-	return place.Prior{L1: each * c.penalties.L1V, L2: each * c.penalties.L2V}
-}
-
-// newMethod returns the method of the settings that lowers the loss of a problem, with their penalties, from
-// its factors, which it steps in place.
-func (c *settings) newMethod(problem nmf.Problem) nmf.Method {
-	problem.Penalties = nmf.Penalties(c.penalties)
-	if c.updates == UpdatesNewton {
-		return nmf.NewNewton(problem)
-	}
-	return nmf.NewUpdates(problem)
-}
-
-// newProblem describes factors, cells and loss as internal/nmf takes them.
-func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nmf.Problem {
-	problem := nmf.Problem{
-		D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v,
-		Full: s.About.Full, Partial: s.Partial, Rows: s.InRow, Visible: s.Visible, HeldOut: s.HeldOut,
-		Read:     s.ReadRow,
-		Held:     s.HeldLoss,
-		NonZeros: s.NonZeros(), Loss: loss, Fixed: f.fixed, Pool: p,
-	}
-	if s.Weighted() || s.Guess > 0 {
-		problem.Weigh, problem.Whole = s.WeighGuesses, s.Whole()
-	}
-	if s.Held == nil {
-		problem.X, problem.Stride = s.X.Data, s.X.Stride
-	}
-	return problem
-}
-
-// startFactors fills U and V with the given factors or with those of the start.
-func (f *nmfFit) startFactors(c *config, run fit.Run) error {
-	defer func() {
-		f.hold()
-		f.leaveOut(f.cells.LeftOut())
-	}()
-	if c.given.Has(option.Init) {
-		f.factors.copyFrom(c.initU, c.initV)
-		if f.cells.Units.All != 0 {
-			f.multiply(1 / f.cells.Units.Root())
-		}
-		f.drop(limit.LeastInit)
-		return f.progress.Enter(fit.PhaseFactors)
-	}
-	err, begun := f.progress.Enter(fit.PhaseFactors), false
-	some := c.startsFrom(f.d, f.n)
-	if err == nil && some > 0 {
-		run.Progress = f.progress.Within(0, 1)
-		begun, err = f.fromSome(f.cells, f.loss, some, 1, run)
-	}
-	switch {
-	case begun:
-		f.raise(limit.LogFactor)
-	case err != nil && some > 0: // a fit that ends here has factors, too, which take no pass over x
-		f.uniform(run.Seed)
-	default:
-		f.random(f.cells, run.Seed)
-	}
-	if err == nil && c.start == StartSVD {
-		err = f.decompose(f.cells, run.Pool)
-	}
-	return err
-}
-
-// Begin makes the first sweep over the factors of the start.
-func (f *nmfFit) Begin() (fit.Losses, error) {
-	if err := f.start(); err != nil {
-		return fit.Losses{}, err
-	}
-	l, err := f.method.Begin()
-	return lossesOf(0, l), err
-}
-
-// Epoch makes epoch e. Where it is interrupted the factors stay those of the last losses.
-func (f *nmfFit) Epoch(e int) (fit.Losses, error) {
-	l, err := f.method.Epoch(e)
-	return lossesOf(e+1, l), err
-}
-
-func lossesOf(epoch int, l nmf.Losses) fit.Losses {
-	return fit.Losses{Of: epoch, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}
-}
-
-// Model hands the factors over. Every entry of the journal is exact.
-func (f *nmfFit) Model(t *fit.Attempt) (fit.Model, error) {
-	j := t.Journal
-	if len(j.History) == 0 { // stopped before the first sweep, which gives the losses of the start
-		_, done := f.progress.Finish(f.pool)
-		l, err := f.method.Begin()
-		done()
-		if err == nil {
-			t.Note(lossesOf(0, l))
-		}
-	}
-	best := max(len(j.History)-1, 0)
-	if t.Restore() {
-		best = j.BestEpoch
-	}
-	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.History, Validation: j.Validation,
-		Best: best,
-		loss: lossOf(f.loss), missing: f.cells.Missing, prior: f.prior}}, nil
-}
-
-func (f *nmfFit) Walk(visit func(array section.Part, best []float64)) {
-	visit(section.Positive(f.u), f.u)
-	visit(section.Positive(f.v), f.v)
-	for _, p := range f.method.State() {
-		visit(p, nil)
-	}
-}
-
-func (f *nmfFit) Index() []uint64 { return nil }
-
-// Resume takes the factors and the state of the method from a checkpoint.
-func (f *nmfFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
-	f.method.Prepare(c.Epoch)
-	if _, err := c.Fill(t, 0); err != nil {
-		return err
-	}
-	f.method.Resume(c.Epoch)
-	return nil
 }
 
 // Reconstruct returns UV, d × n. Cost: 2dnk flops.

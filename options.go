@@ -10,8 +10,10 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
+	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/projection"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -44,7 +46,10 @@ func (operatorSetting) operator() {}
 // kind, or where the function has filled in its default.
 type config struct {
 	given option.Set
-	settings
+	qmf.Settings
+	sampleWeights []float64 // n; nil: all are 1
+	cellWeights   Rows      // d × n; nil: all are 1
+	discrete      []int     // of WithDiscrete
 
 	// Options of operators alone.
 	weights       []float64
@@ -70,63 +75,10 @@ type config struct {
 	guess       float64         // no option: what the guess of a missing cell counts, see chooseEnd
 }
 
-// settings are the options on which the numbers of a fit depend. A running fit holds them;
-// a fit within another fit has a copy with changes.
-type settings struct {
-	epsilon       float64
-	squash        Squash
-	tolerance     float64
-	maxIterations int
-	levels        int
-	epochs        int
-	seed          uint64
-	learningRate  float64
-	schedule      Schedule
-	batchRows     int
-	start         Start
-	ends          Ends
-	init          bool // initU and initV are given
-	initU, initV  Mat
-	maps          *givenMaps // nil: the fit makes its own
-	penalty       float64
-	penalties     Penalties
-	fixedU        Mat       // d × r, the first columns of U, which stay; empty: none, or not at hand
-	fixed         int       // r
-	sampleWeights []float64 // n; nil: all are 1
-	cellWeights   Rows      // d × n; nil: all are 1
-	shrinkage     float64
-	line          float64
-	loss          divergence.Loss
-	patience      int
-	validation    float64
-	missing       bool
-	projection    Projection
-	updates       Updates
-	discrete      []int        // of WithDiscrete
-	mayRest       bool         // no option: whether the data may choose that a QMF makes no epochs
-	chosen        *startChoice // no option: what MethodAuto shares between fits of QMF; nil: nothing
-	mapped        bool         // no option: whether the model has maps, which take any x under Frobenius
-	whole         bool         // no option: the fit that this one judges misses no cell
-}
-
-// prospect is what the data choose of a fit.
-type prospect struct {
-	start        Start
-	lambda, line float64
-	rests        bool // it makes no epochs
-}
-
-// startChoice is what the data have chosen of a fit of QMF, with the number of epochs of its first NMF.
-type startChoice struct {
-	prospect
-	share float64
-	made  bool
-}
-
 // parse reads opts over the defaults in c. The last of two settings of one
 // option counts.
 func parse[O FitOption](t option.Function, c *config, opts []O) error {
-	standard := c.loss
+	standard := c.Loss
 	for _, o := range opts {
 		var f FitOption = o
 		if f == nil {
@@ -141,8 +93,8 @@ func parse[O FitOption](t option.Function, c *config, opts []O) error {
 		}
 		c.given |= option.Of(s.kind)
 	}
-	if c.loss == lossOfFit {
-		c.loss = standard
+	if c.Loss == lossOfFit {
+		c.Loss = standard
 		c.given &^= option.Of(option.Loss)
 	}
 	return c.contradictions()
@@ -155,20 +107,20 @@ func (c *config) contradictions() error {
 	}
 	if c.given.Has(option.Iterations) {
 		if c.given.Has(option.Tolerance) {
-			return against(option.Tolerance, ftoa(c.tolerance), option.Iterations)
+			return against(option.Tolerance, ftoa(c.Tolerance), option.Iterations)
 		}
 		if c.given.Has(option.MaxIterations) {
-			return against(option.MaxIterations, itoa(c.maxIterations), option.Iterations)
+			return against(option.MaxIterations, itoa(c.MaxIterations), option.Iterations)
 		}
 	}
-	if c.given.Has(option.Epsilon) && c.epsilon == 0 {
+	if c.given.Has(option.Epsilon) && c.Epsilon == 0 {
 		for _, o := range [...]struct {
 			kind  option.Kind
 			value string
 		}{
 			{option.Iterations, itoa(c.iterations)},
-			{option.Tolerance, ftoa(c.tolerance)},
-			{option.MaxIterations, itoa(c.maxIterations)},
+			{option.Tolerance, ftoa(c.Tolerance)},
+			{option.MaxIterations, itoa(c.MaxIterations)},
 			{option.Strict, ""},
 		} {
 			if c.given.Has(o.kind) {
@@ -177,16 +129,16 @@ func (c *config) contradictions() error {
 			}
 		}
 	}
-	if c.given.Has(option.Targets) && c.given.Has(option.Levels) && c.levels != len(c.targets) {
-		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
+	if c.given.Has(option.Targets) && c.given.Has(option.Levels) && c.Levels != len(c.targets) {
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.Levels),
 			Bound: "WithTargets gives " + itoa(len(c.targets)) + " levels"}
 	}
-	if c.projection.kind == projection.SVD && (c.missing || c.validation > 0) {
-		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(),
+	if c.Projection.Kind == projection.SVD && (c.Missing || c.Validation > 0) {
+		return &OptionError{Option: option.Projection.String(), Value: Projection{c.Projection}.String(),
 			Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
 	}
-	if c.projection.kind == projection.SVD && c.cellWeights != nil {
-		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(),
+	if c.Projection.Kind == projection.SVD && c.cellWeights != nil {
+		return &OptionError{Option: option.Projection.String(), Value: Projection{c.Projection}.String(),
 			Bound: "needs the same weights in all features, WithSampleWeights: by others no singular " +
 				"vectors are nearest, so WithCellWeights does not go with it"}
 	}
@@ -203,10 +155,10 @@ func (c *config) contradictions() error {
 	if c.given.Has(option.Init) && c.restarts > 1 {
 		return against(option.Restarts, itoa(c.restarts), option.Init)
 	}
-	if c.given.Has(option.Init) && c.given.Has(option.Start) && !(c.mapped && c.start == StartUniform) {
-		return against(option.Start, c.start.String(), option.Init)
+	if c.given.Has(option.Init) && c.given.Has(option.Start) && !(c.Mapped && c.Start == qmf.StartUniform) {
+		return against(option.Start, Start(c.Start).String(), option.Init)
 	}
-	if c.start == StartSVD && c.restarts > 1 {
+	if c.Start == qmf.StartSVD && c.restarts > 1 {
 		return &OptionError{Option: option.Restarts.String(), Value: itoa(c.restarts),
 			Bound: "StartSVD is the same for every seed"}
 	}
@@ -259,13 +211,13 @@ func declared(k option.Kind, value, broken string, set func(c *config)) *choice 
 // convention. Nothing is iterated, so WithTolerance, WithMaxIterations, WithIterations
 // and WithStrict are an error. Models take no ε of 0.
 func WithEpsilon(eps float64) Option {
-	return operatorSetting{number(option.Epsilon, eps, func(c *config) { c.epsilon = eps })}
+	return operatorSetting{number(option.Epsilon, eps, func(c *config) { c.Epsilon = eps })}
 }
 
 // WithSquash sets how the samples of a row are brought onto [0,1] before the transport.
 // Default [SquashLogistic], in models [SquashLogisticUnit].
 func WithSquash(s Squash) Option {
-	return operatorSetting{constant(option.Squash, int(s), func(c *config) { c.squash = s })}
+	return operatorSetting{constant(option.Squash, int(s), func(c *config) { c.Squash = transport.Kind(s) })}
 }
 
 // WithTolerance sets ρ, the relative column error max_j |c_j-b_j|/b_j at which a
@@ -276,14 +228,14 @@ func WithSquash(s Squash) Option {
 //
 // In FitBQMF ρ is the largest share of UV by which the last epoch may move UV; default 3e-3.
 func WithTolerance(rho float64) Option {
-	return operatorSetting{number(option.Tolerance, rho, func(c *config) { c.tolerance = rho })}
+	return operatorSetting{number(option.Tolerance, rho, func(c *config) { c.Tolerance = rho })}
 }
 
 // WithMaxIterations bounds the passes over a row. n >= 1; default 3000, in models 200,
 // where 4 or 5 are usual. A row of a model that would take more keeps the potentials that it has
 // reached, and the model a warning.
 func WithMaxIterations(n int) Option {
-	return operatorSetting{whole(option.MaxIterations, n, func(c *config) { c.maxIterations = n })}
+	return operatorSetting{whole(option.MaxIterations, n, func(c *config) { c.MaxIterations = n })}
 }
 
 // WithStrict makes a transport that does not converge an error, a [*ConvergenceError]. A
@@ -389,7 +341,7 @@ func WithIterations(l int) Option {
 // Time grows with nm and m³, memory with n and m². Wherever m comes from, an m with 4m² + nm > 2^31 (16 GiB;
 // 2^27 where addresses have 32 bits) is an error.
 func WithLevels(m int) Option {
-	return operatorSetting{whole(option.Levels, m, func(c *config) { c.levels = m })}
+	return operatorSetting{whole(option.Levels, m, func(c *config) { c.Levels = m })}
 }
 
 // WithMidpointRanks makes ranks where levels are given n M (cumsum(b) - b/2) + 1/2, whose mean is exactly
@@ -427,51 +379,51 @@ func WithWorkers(n int) Option {
 // there), 20 where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 100 with
 // [UpdatesMultiplicative].
 func WithEpochs(n int) FitOption {
-	return whole(option.Epochs, n, func(c *config) { c.epochs = n })
+	return whole(option.Epochs, n, func(c *config) { c.Epochs = n })
 }
 
 // WithSeed sets the seed of everything random in a fit, any number. Default 1.
 func WithSeed(s uint64) FitOption {
-	return fitOption(option.Seed, utoa(s), func(c *config) string { c.seed = s; return "" })
+	return fitOption(option.Seed, utoa(s), func(c *config) string { c.Seed = s; return "" })
 }
 
 // WithLearningRate sets the step size of Adam, which works on logarithms. 0 < lr <= 100,
 // where more than 1 is of no use. Default: 0.2 in FitQMF, where Adam steps the weights of the levels
 // alone, and 0.06 where it steps U and V too; 0.1 in FitQMFQ. [WithSchedule] says how it falls.
 func WithLearningRate(lr float64) FitOption {
-	return number(option.LearningRate, lr, func(c *config) { c.learningRate = lr })
+	return number(option.LearningRate, lr, func(c *config) { c.LearningRate = lr })
 }
 
 // WithSchedule sets how the learning rate changes over the epochs. Default
 // [ScheduleCosine].
 func WithSchedule(s Schedule) FitOption {
-	return constant(option.Schedule, int(s), func(c *config) { c.schedule = s })
+	return constant(option.Schedule, int(s), func(c *config) { c.Schedule = qmf.Schedule(s) })
 }
 
 // WithBatch sets how many rows are visited between two steps of V. rows >= 1; default 32.
 // With rows >= d all rows are one batch.
 func WithBatch(rows int) FitOption {
-	return whole(option.Batch, rows, func(c *config) { c.batchRows = rows })
+	return whole(option.Batch, rows, func(c *config) { c.BatchRows = rows })
 }
 
 // WithUpdates sets how FitNMF lowers the loss. Default [UpdatesNewton] under [KL] and [Frobenius] up to rank
 // d+n, but for few cells of which some are missing, see [FitNMF]; else [UpdatesMultiplicative], which alone
 // takes other losses.
 func WithUpdates(u Updates) FitOption {
-	return constant(option.Updates, int(u), func(c *config) { c.updates = u })
+	return constant(option.Updates, int(u), func(c *config) { c.Updates = qmf.Updates(u) })
 }
 
 // WithStart sets where a fit starts. A FitQMFQ starts from a QMF, and the option sets where that QMF
 // starts. Default [StartAuto]. FitNMF takes StartAuto, [StartUniform] and [StartSVD] alone, and no other fit
 // takes StartSVD.
 func WithStart(s Start) FitOption {
-	return constant(option.Start, int(s), func(c *config) { c.start = s })
+	return constant(option.Start, int(s), func(c *config) { c.Start = qmf.Start(s) })
 }
 
 // WithEnds sets whether the lowest and highest quantile are learnt. Default
 // [EndsFree].
 func WithEnds(e Ends) FitOption {
-	return constant(option.Ends, int(e), func(c *config) { c.ends = e })
+	return constant(option.Ends, int(e), func(c *config) { c.Ends = qmf.Ends(e) })
 }
 
 // WithInit starts a fit from the given factors, u d × k and v k × n, finite and
@@ -492,7 +444,7 @@ func WithEnds(e Ends) FitOption {
 // fit the paper's, from these factors.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(option.Init, u.size()+", "+v.size(), func(c *config) string {
-		c.init, c.initU, c.initV = true, u, v
+		c.Init, c.InitU, c.InitV = true, fit.Dense(u), fit.Dense(v)
 		return ""
 	})
 }
@@ -500,7 +452,7 @@ func WithInit(u, v Mat) FitOption {
 // WithPenalty sets λ, the weight of the penalty of a FitQMF: λ/2 (mean Ũ² + mean
 // Ṽ²) of the log factors, added to the mean loss. 0 <= λ <= 1e30; default 0. FitNMF has [WithPenalties].
 func WithPenalty(lambda float64) FitOption {
-	return number(option.Penalty, lambda, func(c *config) { c.penalty = lambda })
+	return number(option.Penalty, lambda, func(c *config) { c.Penalty = lambda })
 }
 
 // WithPenalties sets the penalties of a FitNMF. Default none.
@@ -511,7 +463,7 @@ func WithPenalties(p Penalties) FitOption {
 				return [...]string{"L1U ", "L1V ", "L2U ", "L2V "}[i] + bound
 			}
 		}
-		c.penalties = p
+		c.Penalties = nmf.Penalties(p)
 		return ""
 	})
 }
@@ -545,7 +497,7 @@ func WithFixedU(columns Mat) FitOption {
 		if columns.Rows < 1 || columns.Cols < 1 {
 			return "must not be empty"
 		}
-		c.fixedU = columns
+		c.FixedU = fit.Dense(columns)
 		return ""
 	})
 }
@@ -614,20 +566,20 @@ func WithCellWeights(w Rows) FitOption {
 
 // WithShrinkage pulls the quantiles of each row of a QMF, and those of T of a QMFQ, towards an affine map
 // of (UV)_i, with the weight of lambda further samples. 0 <= lambda <= 1e30. Default: whichever of
-// 0, 20 and 100 predicts a hidden tenth of the cells best in short fits (start.go), but no more than 20 in
+// 0, 20 and 100 predicts a hidden tenth of the cells best in short fits (internal/qmf), but at most 20 in
 // FitQMFQ; 0 with [EndsPinned], [StartUniform] or [WithInit]. A lambda above 0 is an error with EndsPinned
 // or StartUniform.
 func WithShrinkage(lambda float64) FitOption {
-	return number(option.Shrinkage, lambda, func(c *config) { c.shrinkage = lambda })
+	return number(option.Shrinkage, lambda, func(c *config) { c.Shrinkage = lambda })
 }
 
 // WithLine sets τ, the share of the line s_i w in the maps T_i(w) = s_i w + M_i(w) q_i that a QMF starts
 // from, and that shrinkage pulls to; the data then move it a little. 0 is no line: T_i is the paper's,
 // bounded by q. Near 1 a QMF is near an NMF. 0 <= tau <= 1. Default: whichever of 0, 0.5 and 0.9 predicts a
-// hidden tenth of the cells best in short fits (start.go); 0.5 with [WithInit]. With [EndsPinned],
+// hidden tenth of the cells best in short fits (internal/qmf); 0.5 with [WithInit]. With [EndsPinned],
 // [StartUniform] and [TruncatedSVD] there is no line, and a tau above 0 is an error.
 func WithLine(tau float64) FitOption {
-	return number(option.Line, tau, func(c *config) { c.line = tau })
+	return number(option.Line, tau, func(c *config) { c.Line = tau })
 }
 
 // WithLoss sets the divergence that is minimised. Default [KL], in FitBQMF [Frobenius] where x has negative
@@ -635,10 +587,10 @@ func WithLine(tau float64) FitOption {
 // log ratios, z-scores. FitBQMF takes KL and Frobenius alone. See [Beta] for what β < 1e-9 asks of x.
 func WithLoss(l Loss) FitOption {
 	if l == 0 { // for a field of a caller's struct that was left alone
-		return fitOption(option.Loss, l.String(), func(c *config) string { c.loss = lossOfFit; return "" })
+		return fitOption(option.Loss, l.String(), func(c *config) string { c.Loss = lossOfFit; return "" })
 	}
 	beta := l.of(divergence.KL)
-	return number(option.Loss, float64(beta), func(c *config) { c.loss = beta })
+	return number(option.Loss, float64(beta), func(c *config) { c.Loss = beta })
 }
 
 // lossOfFit stands for the default of the fit while options are parsed.
@@ -703,7 +655,7 @@ func (l Loss) String() string {
 // number of epochs. The loss is that on the held-out cells under [WithValidation],
 // otherwise that on the visible cells with the penalty. epochs >= 1; default none.
 func WithPatience(epochs int) FitOption {
-	return whole(option.Patience, epochs, func(c *config) { c.patience = epochs })
+	return whole(option.Patience, epochs, func(c *config) { c.Patience = epochs })
 }
 
 // WithRestarts makes n fits, with the seeds s, s+1, ..., s+n-1, s being that of [WithSeed], and
@@ -718,14 +670,14 @@ func WithRestarts(n int) FitOption {
 // its start, and returns the model of the epoch that predicts them best. 0 < share <=
 // 1/2; default none. Every row and column keeps at least two visible cells.
 func WithValidation(share float64) FitOption {
-	return number(option.Validation, share, func(c *config) { c.validation = share })
+	return number(option.Validation, share, func(c *config) { c.Validation = share })
 }
 
 // WithMissingValues takes NaN cells of x as unobserved: they take no part in the loss, in the steps or in the
 // measure that a row's map transports, and Reconstruct fills them. A row or a column without any observed
 // cell is a [*DataError]. The methods of a model take NaN cells without it.
 func WithMissingValues() FitOption {
-	return fitOption(option.Missing, "", func(c *config) string { c.missing = true; return "" })
+	return fitOption(option.Missing, "", func(c *config) string { c.Missing = true; return "" })
 }
 
 // WithDiscrete names the rows that take single values only, as sexes, ratings and counts do: their medians,
@@ -753,7 +705,7 @@ func rowsInWords(rows []int) string {
 // KLUpdates(100) under [StartUniform].
 func WithProjection(p Projection) FitOption {
 	return fitOption(option.Projection, p.String(), func(c *config) string {
-		c.projection = p
+		c.Projection = p.of
 		return p.bound()
 	})
 }
@@ -815,7 +767,7 @@ type Start uint8
 
 const (
 	// StartAuto takes StartScores or StartNMF, whichever predicts a hidden tenth of the
-	// cells better in short fits (start.go). In FitNMF it is StartUniform, but under KL from 8192
+	// cells better in short fits (internal/qmf). In FitNMF it is StartUniform, but under KL from 8192
 	// samples on an NMF of some of them.
 	StartAuto Start = iota
 	// StartScores takes U, V from an NMF of the row-wise normal scores of x, each row
@@ -860,33 +812,36 @@ func (e Ends) String() string { return option.Ends.Constant(int(e)) }
 // [KLUpdates], [FrobeniusUpdates] or [TruncatedSVD]. Projections are equal when
 // they are of one kind and number of updates. The zero value is none of them.
 type Projection struct {
-	kind    projection.Kind
-	updates int
+	of projection.Choice
 }
 
 // KLUpdates projects by n >= 1 multiplicative updates of V and U under the
 // Kullback-Leibler divergence, the paper's choice.
-func KLUpdates(n int) Projection { return Projection{projection.KL, n} }
+func KLUpdates(n int) Projection {
+	return Projection{projection.Choice{Kind: projection.KL, Updates: n}}
+}
 
 // FrobeniusUpdates projects by n >= 1 multiplicative updates of V and U under
 // the Frobenius norm, as the authors' code does; a third of the cost of
 // [KLUpdates].
-func FrobeniusUpdates(n int) Projection { return Projection{projection.Frobenius, n} }
+func FrobeniusUpdates(n int) Projection {
+	return Projection{projection.Choice{Kind: projection.Frobenius, Updates: n}}
+}
 
 // TruncatedSVD projects onto the first k singular vectors. Factors may be
 // negative. It has no derivative where the singular values k and k+1 are equal,
 // which ends a fit with a [*DataError]. It needs every cell: with
 // [WithMissingValues] or [WithValidation] it is an [*OptionError]. Cost: all min(d,n)
 // singular vectors of a d × n matrix, whatever k is: time O(dn min(d,n)).
-func TruncatedSVD() Projection { return Projection{kind: projection.SVD} }
+func TruncatedSVD() Projection { return Projection{projection.Choice{Kind: projection.SVD}} }
 
 // String returns the call that makes the projection.
 func (p Projection) String() string {
-	switch p.kind {
+	switch p.of.Kind {
 	case projection.KL:
-		return "KLUpdates(" + itoa(p.updates) + ")"
+		return "KLUpdates(" + itoa(p.of.Updates) + ")"
 	case projection.Frobenius:
-		return "FrobeniusUpdates(" + itoa(p.updates) + ")"
+		return "FrobeniusUpdates(" + itoa(p.of.Updates) + ")"
 	case projection.SVD:
 		return "TruncatedSVD()"
 	}
@@ -896,9 +851,9 @@ func (p Projection) String() string {
 // bound returns the bound that the projection breaks, "" if none.
 func (p Projection) bound() string {
 	switch {
-	case p.kind == 0:
+	case p.of.Kind == 0:
 		return "must be KLUpdates, FrobeniusUpdates or TruncatedSVD"
-	case p.kind != projection.SVD && (p.updates < 1 || p.updates > 1<<20):
+	case p.of.Kind != projection.SVD && (p.of.Updates < 1 || p.of.Updates > 1<<20):
 		return "must have from 1 to 1048576 updates"
 	}
 	return ""

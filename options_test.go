@@ -317,46 +317,46 @@ func TestDocumentedOptions(t *testing.T) {
 	value := map[string]func(c *config) string{
 		"WithLoss": func(c *config) string {
 			return map[Loss]string{KL: "KL",
-				Frobenius: "Frobenius"}[Loss(c.loss)]
+				Frobenius: "Frobenius"}[Loss(c.Loss)]
 		},
-		"WithEpochs":        func(c *config) string { return itoa(c.epochs) },
-		"WithLevels":        func(c *config) string { return itoa(c.levels) },
-		"WithEpsilon":       func(c *config) string { return ftoa(c.epsilon) },
-		"WithSquash":        func(c *config) string { return c.squash.String() },
-		"WithTolerance":     func(c *config) string { return ftoa(c.tolerance) },
-		"WithMaxIterations": func(c *config) string { return itoa(c.maxIterations) },
-		"WithLearningRate":  func(c *config) string { return ftoa(c.learningRate) },
-		"WithSchedule":      func(c *config) string { return c.schedule.String() },
+		"WithEpochs":        func(c *config) string { return itoa(c.Epochs) },
+		"WithLevels":        func(c *config) string { return itoa(c.Levels) },
+		"WithEpsilon":       func(c *config) string { return ftoa(c.Epsilon) },
+		"WithSquash":        func(c *config) string { return Squash(c.Squash).String() },
+		"WithTolerance":     func(c *config) string { return ftoa(c.Tolerance) },
+		"WithMaxIterations": func(c *config) string { return itoa(c.MaxIterations) },
+		"WithLearningRate":  func(c *config) string { return ftoa(c.LearningRate) },
+		"WithSchedule":      func(c *config) string { return Schedule(c.Schedule).String() },
 		"WithBatch": func(c *config) string {
-			if c.batchRows == math.MaxInt32 {
+			if c.BatchRows == math.MaxInt32 {
 				return "all"
 			}
-			return itoa(c.batchRows)
+			return itoa(c.BatchRows)
 		},
-		"WithStart": func(c *config) string { return c.start.String() },
-		"WithEnds":  func(c *config) string { return c.ends.String() },
+		"WithStart": func(c *config) string { return Start(c.Start).String() },
+		"WithEnds":  func(c *config) string { return Ends(c.Ends).String() },
 		"WithShrinkage": func(c *config) string {
-			if c.shrinkage < 0 {
+			if c.Shrinkage < 0 {
 				return "by hidden cells"
 			}
-			return ftoa(c.shrinkage)
+			return ftoa(c.Shrinkage)
 		},
 		"WithLine": func(c *config) string {
-			if c.line < 0 {
+			if c.Line < 0 {
 				return "by hidden cells"
 			}
-			return ftoa(c.line)
+			return ftoa(c.Line)
 		},
-		"WithProjection": func(c *config) string { return c.projection.String() },
-		"WithPenalty":    func(c *config) string { return ftoa(c.penalty) },
+		"WithProjection": func(c *config) string { return Projection{c.Projection}.String() },
+		"WithPenalty":    func(c *config) string { return ftoa(c.Penalty) },
 		"WithPenalties": func(c *config) string {
-			if c.penalties == (Penalties{}) {
+			if !c.Penalties.Any() {
 				return "none"
 			}
-			return c.penalties.String()
+			return Penalties(c.Penalties).String()
 		},
-		"WithUpdates":  func(c *config) string { return c.updates.String() },
-		"WithSeed":     func(c *config) string { return utoa(c.seed) },
+		"WithUpdates":  func(c *config) string { return Updates(c.Updates).String() },
+		"WithSeed":     func(c *config) string { return utoa(c.Seed) },
 		"WithRestarts": func(c *config) string { return itoa(c.restarts) },
 	}
 	told := rows(defaults)

@@ -1,28 +1,26 @@
 package quantmf
 
-// This file holds quantile matrix factorisation (paper §3.4, Eq. (QMF)),
+// This file holds the model of quantile matrix factorisation (paper §3.4, Eq. (QMF)),
 //
 //	min over Ũ, Ṽ, F, q, s of  Σ_i Δ(X_i, T_i((UV)_i)),
 //	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i(w) = s_i w + T_{ε,b_i,q_i}(w).
 //
-// The line s_i w is not in the paper (line.go); s = 0 is the paper's model. An epoch visits all rows in
-// batches. Where all rows are one batch, 64 rows are visited at a time. A visit makes the steps of T_i
-// (inflate.go) and of U_i; V makes a step once a batch (factorsteps.go).
+// The line s_i w is not in the paper (internal/qmf/line.go); s = 0 is the paper's model. internal/qmf has the
+// fit.
 
 import (
 	"context"
-	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/gauss"
+	"github.com/quantmf/quantmf/internal/qmf"
+
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
-	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/order"
-	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -45,54 +43,20 @@ type QMF struct {
 	epsilon    float64
 }
 
-func qmfDefaults() config {
-	return config{
-		settings: settings{
-			mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200,
-			levels: 8,
-			epochs: 4, seed: 1, learningRate: 0.2, batchRows: 32, loss: divergence.KL, shrinkage: -1,
-			line: -1,
-		},
-		restarts: 1,
-	}
-}
-
-// adamRate is the default learning rate where Adam steps U and V.
-const adamRate = 0.06
-
-// gaussian tells whether U and V of a QMF of rank k make Gauss–Newton steps.
-// Adam steps them in four cases:
-//   - under StartUniform, which is the paper's form;
-//   - under SquashNone, where a change of w moves T through its potentials more than through the
-//     slopes T'_j (inflation.curvature), so that steps by the slopes alone go far too far;
-//   - for β < -1/2, where the curvature at x = T differs much from that at an x above T;
-//   - above 32 components: Gauss–Newton steps cost 2k(k+1) flops a cell and
-//     k(k+1)/2 numbers a sample, and from about 40 components on twenty epochs of Adam take less time.
-func (s *settings) gaussian(k int) bool {
-	return s.start != StartUniform && s.squash != SquashNone && s.loss >= -0.5 && k <= 32
-}
-
-// pace returns the pace of Adam in epoch e, counted from 0.
-func (s *settings) pace(e int) monotone.Pace {
-	rate := s.learningRate
-	if s.schedule == ScheduleCosine {
-		rate *= monotone.Cosine(float64(e) / float64(s.epochs))
-	}
-	return monotone.Pace{Rate: rate, Count: e + 1}
-}
+func qmfDefaults() config { return config{Settings: qmf.Defaults(), restarts: 1} }
 
 // settleQMF sets the defaults of epochs and learning rate where Adam steps U and V. qmfDefaults has
 // those for Gauss–Newton steps, of which the data may choose to make none.
 func (c *config) settleQMF(rank int) {
-	if c.gaussian(rank) {
-		c.mayRest = !c.given.Has(option.Epochs) && c.validation == 0 && c.patience == 0
+	if c.Gaussian(rank) {
+		c.MayRest = !c.given.Has(option.Epochs) && c.Validation == 0 && c.Patience == 0
 		return
 	}
 	if !c.given.Has(option.Epochs) {
-		c.epochs = 20
+		c.Epochs = 20
 	}
 	if !c.given.Has(option.LearningRate) {
-		c.learningRate = adamRate
+		c.LearningRate = qmf.AdamRate
 	}
 }
 
@@ -140,10 +104,34 @@ func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, err
 	}
 	c.settleQMF(rank)
 	m, err := t.drive(ctx, t.Cells.D, new(QMF), func(run fit.Run) fit.Algorithm {
-		return newQMFFit(t.Cells, rank, &c.settings, run)
+		return qmf.FitQMF(t.Cells, rank, &c.Settings, run)
 	})
 	q, _ := m.(*QMF)
 	return q, err
+}
+
+func (*QMF) fitted(made any, c *config) fitted { return qmfOf(made.(*qmf.QMF), &c.Settings) }
+
+// qmfOf returns the model of what a fit has made.
+func qmfOf(made *qmf.QMF, s *qmf.Settings) *QMF {
+	q := &QMF{Factorisation: factorisationOf(&made.Fitted, s),
+		Quantiles: Mat(made.Quantiles), Weights: Mat(made.Weights), Slopes: made.Slopes,
+		Start: Start(made.Start), Shrinkage: made.Lambda, Line: made.Line,
+		potentials: Mat(made.Potentials), center: made.Center, squash: made.Squash, marginal: made.Marginal,
+		epsilon: s.Epsilon}
+	q.mapped = true
+	q.Warnings = notAllConverged(q.Warnings, made.Ends, s.Tolerance)
+	return q
+}
+
+// notAllConverged adds a warning for each row whose transport has not converged.
+func notAllConverged(warnings []error, ends []transport.Outcome, tolerance float64) []error {
+	for i, o := range ends {
+		if !o.Converged {
+			warnings = append(warnings, notConverged(o, i, tolerance))
+		}
+	}
+	return warnings
 }
 
 // toUserUnits brings a model of x' to the units of x.
@@ -160,330 +148,49 @@ func (q *QMF) toUserUnits(u *fit.Units) {
 
 // objective is the loss that restarts are compared by: that on held-out cells, otherwise
 // that on the visible cells with the penalty.
-func (q *QMF) objective(c *settings) float64 {
-	loss, penalty := q.judged(), c.penalty
+func (q *QMF) objective(c *qmf.Settings) float64 {
+	loss, penalty := q.judged(), c.Penalty
 	if q.Validation == nil && penalty > 0 {
 		for _, f := range []Mat{q.U, q.V} {
-			logs := make([]float64, len(f.Data))
-			kernel.Log(logs, f.Data)
-			loss += float64(penalty / 2 * meanSquare(logs))
+			loss += float64(penalty / 2 * gauss.MeanLogSquare(f.Data))
 		}
 	}
 	return loss
 }
 
-func meanSquare(v []float64) float64 {
-	s := 0.0
-	for _, x := range v {
-		s += float64(x*x) / float64(len(v))
-	}
-	return s
-}
-
 // checkQMF reports options with which a d × n matrix has no model.
 func (c *config) checkQMF(d, n int) error {
-	if limit.TooMany(max(d, n), c.levels) {
-		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
+	if limit.TooMany(max(d, n), c.Levels) {
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.Levels),
 			Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
 	}
-	if c.levels < 2 {
-		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
+	if c.Levels < 2 {
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.Levels),
 			Bound: "a model needs at least 2"}
 	}
-	if !(c.epsilon > 0) {
-		return &OptionError{Option: option.Epsilon.String(), Value: ftoa(c.epsilon),
+	if !(c.Epsilon > 0) {
+		return &OptionError{Option: option.Epsilon.String(), Value: ftoa(c.Epsilon),
 			Bound: "a model needs a positive one: at 0 nothing has a gradient"}
 	}
-	if c.start == StartSVD {
-		return &OptionError{Option: option.Start.String(), Value: c.start.String(),
+	if c.Start == qmf.StartSVD {
+		return &OptionError{Option: option.Start.String(), Value: Start(c.Start).String(),
 			Bound: "only FitNMF starts from it"}
 	}
-	if c.given.Has(option.Shrinkage) && c.shrinkage > 0 {
-		if c.ends == EndsPinned {
-			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage),
+	if c.given.Has(option.Shrinkage) && c.Shrinkage > 0 {
+		if c.Ends == qmf.EndsPinned {
+			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.Shrinkage),
 				Bound: "needs EndsFree"}
 		}
-		if c.start == StartUniform {
-			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage),
+		if c.Start == qmf.StartUniform {
+			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.Shrinkage),
 				Bound: "StartUniform has no EM step to shrink"}
 		}
 	}
-	if c.line > 0 && !c.mayHaveLine() {
-		return &OptionError{Option: option.Line.String(), Value: ftoa(c.line),
+	if c.Line > 0 && !c.MayHaveLine() {
+		return &OptionError{Option: option.Line.String(), Value: ftoa(c.Line),
 			Bound: "must be 0 with StartUniform and with EndsPinned, whose maps are the paper's"}
 	}
 	return nil
-}
-
-// qmfFit is a QMF during its fit.
-type qmfFit struct {
-	*inflation
-	steps    factorSteps
-	progress fit.Progress
-
-	// set once
-	cut          pool.Runs // the runs of rows of one batch of all
-	seed         uint64    // of everything random
-	origin       Start     // where this fit starts
-	startShare   float64   // of the epochs of its NMF; 0: hidden cells end it
-	rests        bool      // it makes no epochs
-	maxShrinkage float64   // the most shrinkage that the data may choose
-	maxLogFactor float64   // the bound of |log U| and |log V|
-	lossDelay    int       // 1 where the losses of an epoch are those of its start, else 0
-
-	// each epoch
-	order  []int // the rows in the order in which the next epoch visits them
-	source random.Source
-	stepsV int // how many steps V has made
-
-	// each batch
-	batch []int     // the rows that are visited next; an index into batch is called a slot
-	wbar  []float64 // slots × np: the gradients at w, in units of the rows' losses
-}
-
-func newQMFFit(visible *fit.Cells, rank int, s *settings, run fit.Run) *qmfFit {
-	return newQMFPart(visible, rank, s, run, pool.AllRuns(visible.D))
-}
-
-// newQMFPart makes a fit of the rows in the runs of a cut alone; they are all the rows of visible.
-func newQMFPart(visible *fit.Cells, rank int, s *settings, run fit.Run, cut pool.Runs) *qmfFit {
-	p, seed := run.Pool, run.Seed
-	d, n := visible.D, visible.N
-	whole, slots := s.batchRows >= d, min(s.batchRows, d)
-	if whole {
-		slots = min(slots, togetherRows)
-	}
-	f := &qmfFit{
-		inflation: newInflation(s, visible, newFactors(p.Memory, d, n, rank), p), cut: cut,
-		seed: seed, source: random.Split(seed, 1), origin: s.start, order: inOrder(p.Memory, d),
-		startShare: 1, maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank),
-		progress: run.Progress,
-	}
-	f.given, f.fixed = s.fixedU, s.fixed
-	f.few = !s.whole && !visible.Whole() && fewSeen(float64(visible.Visible), d, n, rank) &&
-		!p.Memory.Dry() // Newton's method takes more
-	if s.lagging(d) {
-		f.lossDelay = 1
-	}
-	f.wbar, f.do = p.Memory.Floats(slots, f.np), f.piece
-	f.inflation.whole, f.evaluated = whole, f.cells.Held != nil || f.lossDelay == 0 && s.patience > 0
-	if s.gaussian(rank) {
-		f.stepsQ = 3 // a visit, so that the maps keep up with the factors
-	}
-	f.steps = newFactorSteps(f, slots)
-	return f
-}
-
-// part is the run of a part of the fit.
-func (f *qmfFit) part(from, to float64) fit.Run {
-	return fit.Run{Pool: f.pool, Seed: f.seed, Progress: f.progress.Within(from, to)}
-}
-
-// togetherRows is how many rows are visited together where all rows are one batch. The fit holds the
-// gradients w̄ of that many rows.
-const togetherRows = 64
-
-// inOrder returns 0, 1, ..., d-1.
-func inOrder(a *pool.Arena, d int) []int {
-	order := pool.Make[int](a, d)
-	for i := range order {
-		order[i] = i
-	}
-	return order
-}
-
-// rowWbar is the gradient at w of the row in a slot.
-func (f *qmfFit) rowWbar(slot int) []float64 { return f.wbar[slot*f.np : (slot+1)*f.np] }
-
-// piece does a piece of the op that runs.
-func (f *qmfFit) piece(worker, piece int) {
-	switch f.op {
-	case visitRows:
-		f.visit(worker, piece)
-	case evaluateRows:
-		f.evaluate(&f.spaces[worker], piece)
-	case accumulate:
-		f.steps.accumulate(worker, piece)
-	case stepColumns:
-		f.steps.stepColumns(worker, piece)
-	}
-}
-
-// visit makes the steps of T_i and U_i for the row in a slot.
-func (f *qmfFit) visit(worker, slot int) {
-	v, i := &f.spaces[worker], f.batch[slot]
-	f.visitMap(v, i, f.rowWbar(slot), f.steps.curvature(slot))
-	if f.Constant(i) {
-		f.steps.skipRow(slot)
-	} else {
-		f.steps.stepRow(worker, slot, v)
-	}
-}
-
-// Epoch visits every row once: several batches in a new random order, one batch of all rows in the
-// order of their numbers.
-func (f *qmfFit) Epoch(e int) (fit.Losses, error) {
-	if err := f.pool.Err(); err != nil {
-		return fit.Losses{}, err
-	}
-	f.at = f.pace(e)
-	penalty, err := f.regularity(), error(nil)
-	if f.inflation.whole {
-		if err = f.visitAll(); err == nil {
-			f.stepV(f.d, true)
-			err = f.pool.Err()
-		}
-	} else {
-		err = f.visitBatches()
-	}
-	if err != nil {
-		return fit.Losses{}, err
-	}
-	// The losses are those recorded by the visits, unless validation or patience judge
-	// the model: then they are evaluated after the epoch.
-	if f.evaluated {
-		f.run(evaluateRows, f.d)
-		if err := f.pool.Err(); err != nil {
-			return fit.Losses{}, err
-		}
-		penalty = f.regularity()
-	}
-	return fit.Losses{Of: e + 1 - f.lossDelay, Visible: f.meanLoss(), Held: f.meanHeld(),
-		Penalty: penalty}, nil
-}
-
-// visitAll visits all rows as one batch, togetherRows at a time, and sums what they add to the step
-// of V.
-func (f *qmfFit) visitAll() error {
-	f.steps.beginEpoch()
-	for from := 0; from < f.d; from += togetherRows {
-		f.batch = f.order[from:min(from+togetherRows, f.d)]
-		f.run(visitRows, len(f.batch))
-		f.run(accumulate, f.steps.tiles())
-		if err := f.pool.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stepV makes the step of V after a batch of so many rows, the last of its epoch or not.
-func (f *qmfFit) stepV(rows int, last bool) {
-	f.stepsV++
-	f.steps.endBatch(rows, last)
-	f.run(stepColumns, f.steps.tiles())
-}
-
-// visitBatches visits all rows in batches of a new random order, and makes a step of V after each.
-func (f *qmfFit) visitBatches() error {
-	f.steps.beginEpoch()
-	f.source.Shuffle(f.order)
-	size := min(f.batchRows, f.d)
-	for from := 0; from < f.d; from += size {
-		f.batch = f.order[from:min(from+size, f.d)]
-		f.run(visitRows, len(f.batch))
-		f.stepV(len(f.batch), from+size >= f.d)
-		if err := f.pool.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// regularity is the penalty of the current factors. It is 0 without patience, the only reader of the
-// penalty's value during a fit.
-func (f *qmfFit) regularity() float64 {
-	if f.penalty == 0 || f.patience == 0 {
-		return 0
-	}
-	return float64(f.penalty / 2 * f.steps.meanSquares())
-}
-
-// Model returns the model at the best epoch on held-out cells, otherwise at the current
-// state. Its error is that of the context, also where the context ended only while the model of a
-// complete fit was made.
-func (f *qmfFit) Model(t *fit.Attempt) (fit.Model, error) {
-	t.Restore()
-	j := t.Journal
-	stopped, done := f.progress.Finish(f.pool)
-	defer done()
-	q := f.buildModel(stopped)
-	q.Start, q.Best = f.origin, j.Exact(f.meanLoss(), f.meanHeld())
-	q.History, q.Validation = j.History, j.Validation
-	return q, f.progress.Ctx.Err()
-}
-
-// Index returns the order of the rows, which warm starts are valid, the start, λ, τ, the state of the random
-// numbers and the number of steps of V.
-func (f *qmfFit) Index() (index []uint64) {
-	for _, i := range f.order {
-		index = append(index, uint64(i))
-	}
-	return append(monotone.AppendWarm(index, f.Warm), uint64(f.origin), math.Float64bits(f.lambda),
-		math.Float64bits(f.line), uint64(f.source), uint64(f.stepsV))
-}
-
-func (f *qmfFit) Walk(visit func(array section.Part, best []float64)) {
-	f.walkRows(visit)
-	visit(section.Positive(f.v), f.v)
-	f.steps.walkV(visit)
-}
-
-// walkRows shows what walk does of the rows: the state of a shard.
-func (f *qmfFit) walkRows(visit func(array section.Part, best []float64)) {
-	visit(section.Positive(f.u), f.u)
-	visit(section.Positive(f.rowLosses), nil)
-	visit(section.Positive(f.rowHeld), nil)
-	f.steps.walkU(visit)
-	f.Maps.Walk(visit, monotone.Kept{F: f.F, Inc: f.Inc, S: f.S})
-}
-
-// Resume takes the state of a checkpoint.
-func (f *qmfFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
-	index, err := c.Fill(t, 2*f.d+5)
-	if err != nil {
-		return err
-	}
-	seen := make([]bool, f.d)
-	for k, i := range index[:f.d] {
-		if i >= uint64(f.d) || seen[i] {
-			return c.FailAt("IDX0", k, "an index is out of range")
-		}
-		if f.inflation.whole && i != uint64(k) {
-			return c.FailAt("IDX0", k, "one batch of all rows has another order")
-		}
-		seen[i], f.order[k] = true, int(i)
-	}
-	if err := monotone.TakeWarm(c.File, f.Warm, index, f.d); err != nil {
-		return err
-	}
-	origin := index[2*f.d]
-	if origin > uint64(StartSVD) {
-		return c.FailAt("IDX0", 2*f.d, "there is no such start")
-	}
-	if f.lambda, f.line, err = shrinkageOf(c, index, 2*f.d+1); err != nil {
-		return err
-	}
-	size := min(f.batchRows, f.d)
-	steps := c.Epoch * ((f.d + size - 1) / size)
-	if index[2*f.d+4] != uint64(steps) {
-		return c.FailAt("IDX0", 2*f.d+4, "the steps of V are not those of so many epochs")
-	}
-	f.origin = Start(origin)
-	f.source, f.stepsV = random.Source(index[2*f.d+3]), steps
-	return nil
-}
-
-// shrinkageOf returns λ and τ, the numbers at position at of section IDX0 of a checkpoint and after it.
-func shrinkageOf(c *fit.Checkpoint, index []uint64, at int) (lambda, line float64, err error) {
-	lambda, line = math.Float64frombits(index[at]), math.Float64frombits(index[at+1])
-	if option.Shrinkage.Check(lambda) != "" {
-		return 0, 0, c.FailAt("IDX0", at, "the shrinkage is "+ftoa(lambda))
-	}
-	if option.Line.Check(line) != "" {
-		return 0, 0, c.FailAt("IDX0", at+1, "the share of the line is "+ftoa(line))
-	}
-	return lambda, line, nil
 }
 
 // solved returns the potentials of the solved transport of T_i.
@@ -493,14 +200,7 @@ func (q *QMF) solved(i int) transport.Potentials {
 
 // fill fills t, padded, with T_i of w = (UV)_i from the stored potentials.
 func (q *QMF) fill(r *transport.Row, t, w []float64, i int) {
-	r.Evaluate(w, q.solved(i), q.epsilon)
-	r.Average(t, q.Quantiles.Row(i))
-	r.Order(t, q.Quantiles.Row(i))
-	if s := q.Slopes[i]; s > 0 {
-		for j, x := range w {
-			t[j] += float64(s * x)
-		}
-	}
+	qmf.Fill(r, t, w, q.Quantiles.Row(i), q.Slopes[i], q.solved(i), q.epsilon)
 }
 
 // Reconstruct returns T(UV), d × n. Cost: 2dnk flops, and d rows of nm exponentials or products.
@@ -752,113 +452,6 @@ func bend(w, t []float64) float64 {
 // MarginalErrors returns, for each feature, the relative column error of its
 // transport when the fit ended.
 func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.marginal...) }
-
-// newQMF makes room for d maps of m levels.
-func newQMF(a *pool.Arena, d, m int) *QMF {
-	mat := func() Mat { return Mat{Rows: d, Cols: m, Data: a.Floats(d, m), Stride: m} }
-	return &QMF{Quantiles: mat(), Weights: mat(), potentials: mat(), Slopes: a.Floats(d), center: a.Floats(d),
-		squash: pool.Make[transport.Squash](a, d), marginal: a.Floats(d)}
-}
-
-// buildModel solves every row once more and returns the model as it stands, without its
-// histories. Row losses are exact then. A row that has no map yet gets its mean as T_i.
-//
-// Once stopped returns true, the losses are those of T as the solve leaves it, the same but for
-// rounding: M is not made anew from the potentials and samples are not brought into order, which
-// saves more than half of the time.
-func (f *inflation) buildModel(stopped func() bool) *QMF {
-	d := f.d
-	q := newQMF(f.pool.Memory, d, f.M)
-	q.Factorisation = Factorisation{U: f.matU(), V: f.matV(), loss: lossOf(f.loss), missing: f.cells.Missing,
-		mapped: true}
-	q.Shrinkage, q.Line, q.epsilon = f.lambda, f.line, f.epsilon
-	ends := make([]transport.Outcome, d)
-	f.pool.Do(d, func(worker, i int) { ends[i] = f.buildRow(q, &f.spaces[worker], i, stopped()) })
-	for i, o := range ends {
-		if !o.Converged && !f.Constant(i) {
-			q.Warnings = append(q.Warnings, notConverged(o, i, f.tolerance))
-		}
-	}
-	return q
-}
-
-// buildRow fills what q has of row i, and returns how its solve ended. stopped is what buildModel's stopped
-// has returned.
-func (f *inflation) buildRow(q *QMF, v *rowSpace, i int, stopped bool) transport.Outcome {
-	if !slices.ContainsFunc(f.Increments(i), func(d float64) bool { return d != 0 }) {
-		f.buildMeanRow(q, v, i, stopped)
-		return transport.Outcome{Converged: true}
-	}
-	row := q.Quantiles.Row(i)
-	f.Quantiles(row, i)
-	q.Slopes[i] = f.Slope(i)
-	if f.Pinned { // the last is not left to the sum
-		row[f.M-1] = f.High[i]
-		for l := range row {
-			row[l] = min(row[l], f.High[i])
-		}
-	}
-	f.load(v, i)
-	if stopped {
-		v.row.Want(v.t, row)
-	}
-	end := v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
-	copy(q.potentials.Row(i), v.row.Potentials().H)
-	q.setTransport(v, i, end.Error)
-	if stopped {
-		f.addLine(v, i)
-	} else {
-		q.fill(v.row, v.t, v.w[:f.n], i)
-	}
-	f.noteModelLosses(v, i)
-	return end
-}
-
-// buildMeanRow fills what q has of row i with a map that is its mean everywhere: for a row that is constant
-// or has no map yet.
-func (f *inflation) buildMeanRow(q *QMF, v *rowSpace, i int, stopped bool) {
-	at := f.Average[i]
-	if f.Constant(i) {
-		at = f.Low[i]
-	}
-	f.Increments(i)[0] = at
-	f.Quantiles(q.Quantiles.Row(i), i)
-	if stopped { // the squash as if all samples were equal: the map is constant either progress
-		f.read(v, i)
-		transport.Softmax(q.Weights.Row(i), f.Logits(i))
-		q.squash[i].Kind = transport.Kind(f.squash)
-		q.center[i] = q.squash[i].At(0)
-	} else {
-		f.load(v, i)
-		q.setTransport(v, i, 0)
-	}
-	for j := range v.t {
-		v.t[j] = at
-	}
-	f.noteModelLosses(v, i)
-}
-
-// setTransport fills what the model has of the transport of row i, which the workspace holds, but for its
-// potentials.
-func (q *QMF) setTransport(v *rowSpace, i int, marginal float64) {
-	_, b := v.row.Weights()
-	at := v.row.Potentials()
-	copy(q.Weights.Row(i), b)
-	q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, marginal
-}
-
-// noteModelLosses computes the losses of row i from T_i in v.t as [QMF.Loss] does, whose floor is not above
-// that of a fit.
-func (f *inflation) noteModelLosses(v *rowSpace, i int) {
-	low := min(f.loss.Least(), f.lowest(i))
-	if v.weights != nil {
-		f.rowLosses[i] = f.loss.WeightedSum(v.x[:f.n], v.t, v.weights, low)
-	} else {
-		f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
-		f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
-	}
-	f.rowHeld[i] = f.cells.HeldLoss(f.loss, v.t, i, low, v.about)
-}
 
 func (q *QMF) fields() (used, told []field) {
 	return []field{{"U", q.U}, {"V", q.V}, {"Quantiles", q.Quantiles}, {"Weights", q.Weights},

@@ -7,24 +7,17 @@ package quantmf
 //
 // every row is deflated by an increasing map T'_i, the matrix of the deflated
 // rows is projected onto rank k, and every row is inflated again by T_i. The
-// factors are no parameters but the projection of T'(X). An epoch is one pass
-// forward and back:
-//
-//	Y_i = T'_i(X_i) → UV = Π_k(Y) → T_i, its loss, its steps on q_i and F_i (inflate.go) → w̄
-//	→ the projection's adjoint (internal/projection) → Ȳ → gradients of F'_i and R'_i → Adam.
-//
-// The quantile values q' = cumsum(exp R') have free ends; the weights are b' = softmax F'.
+// factors are no parameters but the projection of T'(X). internal/qmf has the fit.
 
 import (
 	"context"
-	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 
+	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/qmf"
+
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
-	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -41,38 +34,30 @@ type QMFQ struct {
 	deflate    []*Map
 	inflated   QMF    // T as a QMF of U and V
 	from       [2]Mat // U and V where every projection started, for a fit that goes on
-	projection Projection
+	projection projection.Choice
 }
 
 const (
-	startEpochs   = 20    // epochs of the QMF that a fit starts from
-	startAdam     = 100   // the same where Adam steps the factors of that QMF
-	projectOften  = 5     // updates of the default projection
-	projectPaper  = 100   // updates of the default projection under StartUniform
-	mostShrinkage = 20    // bound of the shrinkage of T that the data choose: more leaves T' little to learn
-	unitDeflation = 1e-12 // floor of the increments of q', in units of their sum
-
-	// farthestDeflated bounds how far R' is from the logarithm of x's scale. With this bound a learning
-	// rate that is far too large gives a bad fit, but no overflow in the squares of a projection.
-	farthestDeflated = 60
+	projectOften = 5   // updates of the default projection
+	projectPaper = 100 // updates of the default projection under StartUniform
 )
 
 func qmfqDefaults() config {
 	c := qmfDefaults()
-	c.learningRate, c.epochs = 0.1, 100
+	c.LearningRate, c.Epochs = 0.1, 100
 	return c
 }
 
 // settleQMFQ sets the batch, and the default projection, which depends on the start.
 func (c *config) settleQMFQ() {
-	c.batchRows = math.MaxInt32              // all rows are one step
-	if c.projection.kind == projection.SVD { // UV may be negative
-		c.line = 0
+	c.BatchRows = math.MaxInt32              // all rows are one step
+	if c.Projection.Kind == projection.SVD { // UV may be negative
+		c.Line = 0
 	}
 	if !c.given.Has(option.Projection) {
-		c.projection = KLUpdates(projectOften)
-		if c.start == StartUniform {
-			c.projection = KLUpdates(projectPaper)
+		c.Projection = projection.Choice{Kind: projection.KL, Updates: projectOften}
+		if c.Start == qmf.StartUniform {
+			c.Projection.Updates = projectPaper
 		}
 	}
 }
@@ -110,25 +95,37 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 	if err := c.checkQMF(t.Cells.D, t.Cells.N); err != nil {
 		return nil, err
 	}
-	if c.squash == SquashNone {
+	if c.Squash == transport.None {
 		if err := checkPoints(t.Cells); err != nil {
 			return nil, public(err)
 		}
 	}
-	if c.line > 0 && c.projection.kind == projection.SVD {
-		return nil, &OptionError{Option: option.Line.String(), Value: ftoa(c.line),
+	if c.Line > 0 && c.Projection.Kind == projection.SVD {
+		return nil, &OptionError{Option: option.Line.String(), Value: ftoa(c.Line),
 			Bound: "must be 0 with TruncatedSVD, whose UV may be negative"}
 	}
 	c.settleQMFQ()
 	m, err := t.drive(ctx, t.Cells.D, new(QMFQ), func(run fit.Run) fit.Algorithm {
-		return newQMFQFit(t.Cells, rank, &c.settings, run)
+		return qmf.FitQMFQ(t.Cells, rank, &c.Settings, run)
 	})
 	q, _ := m.(*QMFQ)
 	return q, err
 }
 
+func (*QMFQ) fitted(made any, c *config) fitted {
+	of := made.(*qmf.QMFQ)
+	q := &QMFQ{inflated: *qmfOf(of.Inflated, &c.Settings), projection: c.Projection,
+		from: [2]Mat{Mat(of.FromU), Mat(of.FromV)}}
+	q.inflated.Warnings = notAllConverged(q.inflated.Warnings, of.Ends, c.Tolerance)
+	q.Factorisation = q.inflated.Factorisation
+	for i, at := range of.Solved {
+		q.deflate = append(q.deflate, newMap(at, of.Quantiles.Row(i), nil, c.Epsilon))
+	}
+	return q
+}
+
 // objective is the loss by which the best of several fits is chosen.
-func (q *QMFQ) objective(*settings) float64 { return q.judged() }
+func (q *QMFQ) objective(*qmf.Settings) float64 { return q.judged() }
 
 // checkPoints reports values that T' cannot transport as they are.
 func checkPoints(x *fit.Cells) error {
@@ -158,407 +155,6 @@ func (q *QMFQ) toUserUnits(u *fit.Units) {
 			}
 		}
 	}
-}
-
-// qmfqFit is a QMFQ during its fit.
-type qmfqFit struct {
-	*settings
-	cells     *fit.Cells
-	pool      *pool.Pool
-	inflation *inflation // T
-	deflation *deflation // T'
-	projector projection.Projector
-	from      *factors // where every projection starts
-	projected *factors // UV: the last projection that was not interrupted
-	all       []int    // the rows
-	seed      uint64
-	progress  fit.Progress
-	now       [][]float64 // what the model is made of: F, D, F', R', the potentials of T', U, V, s
-	before    [][]float64 // now before the last steps
-	wbar      []float64   // d × np: the gradients at UV, in units of the whole loss
-}
-
-func newQMFQFit(visible *fit.Cells, rank int, s *settings, run fit.Run) *qmfqFit {
-	d, n, p := visible.D, visible.N, run.Pool
-	f := &qmfqFit{
-		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
-		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank),
-		all: inOrder(p.Memory, d), seed: run.Seed, progress: run.Progress,
-	}
-	f.inflation, f.wbar = newInflation(s, visible, f.projected, p), p.Memory.Floats(d, f.projected.np)
-	f.inflation.whole = true
-	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
-	f.deflation = newDeflation(f.inflation)
-	f.inflation.do = f.piece
-	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h,
-		f.projected.u, f.projected.v, f.inflation.S}
-	if f.cells.Held != nil {
-		for _, v := range f.now {
-			f.before = append(f.before, make([]float64, len(v)))
-		}
-	}
-	return f
-}
-
-// newProjector returns Π_k for the visible cells, by their weights.
-func newProjector(kind Projection, visible *fit.Cells, k int, p *pool.Pool) projection.Projector {
-	size, seen := projection.Size{D: visible.D, N: visible.N, K: k}, projection.Seen(nil)
-	if visible.Partial {
-		seen = visible.Mark
-	}
-	if visible.Weighted() && kind.kind == projection.SVD {
-		return projection.NewWeighted(size, visible.SampleWeights(), p)
-	}
-	return projection.New(kind.kind, kind.updates, size, seen, p)
-}
-
-// run does an op for every row.
-func (f *qmfqFit) run(op op) { f.inflation.run(op, len(f.all)) }
-
-// piece does the op that runs for row i.
-func (f *qmfqFit) piece(worker, i int) {
-	v := &f.inflation.spaces[worker]
-	switch f.inflation.op {
-	case visitRows:
-		f.visit(v, i)
-	case evaluateRows:
-		f.inflation.evaluate(v, i)
-	case deflateRows:
-		f.deflation.deflate(v, i)
-	case deflateBack:
-		f.deflation.back(v, i)
-	}
-}
-
-// visit makes the steps of T_i, and fills wbar with the gradient at (UV)_i in units of the whole loss.
-func (f *qmfqFit) visit(v *rowSpace, i int) {
-	t, np := f.inflation, f.projected.np
-	unit, wbar := t.relativeUnit(i), f.wbar[i*np:(i+1)*np]
-	t.visitMap(v, i, wbar, nil)
-	for j := range wbar {
-		wbar[j] *= unit
-	}
-}
-
-// project deflates all rows and projects the matrix that they make. Where it is interrupted UV stays
-// as it was.
-func (f *qmfqFit) project() error {
-	f.run(deflateRows)
-	if err := f.pool.Err(); err != nil {
-		return err
-	}
-	err := f.projector.Forward(f.deflation.y, projection.Factors{U: f.from.u, V: f.from.v})
-	if end := f.pool.Err(); end != nil {
-		return end
-	}
-	r := f.projector.Result()
-	copy(f.projected.u, r.U)
-	copy(f.projected.v, r.V)
-	if equal, ok := err.(*projection.EqualError); ok {
-		return &DataError{Row: -1, Col: -1, Value: equal.Value, Problem: equal.Error()}
-	}
-	return err
-}
-
-// Epoch makes epoch e, one pass forward and back. It returns the losses of the state that its steps
-// start from, which is the state after epoch e-1.
-func (f *qmfqFit) Epoch(e int) (fit.Losses, error) {
-	if err := f.pool.Err(); err != nil {
-		return fit.Losses{}, err
-	}
-	f.inflation.at, f.deflation.at = f.pace(e), f.pace(e)
-	if err := f.project(); err != nil {
-		return fit.Losses{}, err
-	}
-	copyAll(f.before, f.now)
-	f.run(visitRows)
-	f.projector.Backward(f.wbar, f.deflation.ybar)
-	f.run(deflateBack)
-	return f.losses(e), f.pool.Err()
-}
-
-// losses returns the losses of the last visit or evaluation.
-func (f *qmfqFit) losses(of int) fit.Losses {
-	return fit.Losses{Of: of, Visible: f.inflation.meanLoss(), Held: f.inflation.meanHeld()}
-}
-
-func copyAll(to, from [][]float64) {
-	for i := range to {
-		copy(to[i], from[i])
-	}
-}
-
-// restore goes back to the best state.
-func (f *qmfqFit) restore(t *fit.Attempt) {
-	t.Restore()
-	for i := range f.all {
-		f.deflation.FromR(i)
-	}
-}
-
-// Begin fills the maps and the factors that projections start from, and returns the losses.
-func (f *qmfqFit) Begin() (fit.Losses, error) {
-	var err error
-	switch {
-	case f.maps != nil:
-		err = f.startFromModel()
-	case f.start == StartUniform:
-		err = f.startUniform()
-	default:
-		err = f.startFromQMF()
-	}
-	copy(f.projected.u, f.from.u)
-	copy(f.projected.v, f.from.v)
-	if err == nil {
-		err = f.project()
-	}
-	if err == nil {
-		f.run(evaluateRows)
-		copyAll(f.before, f.now)
-		err = f.pool.Err()
-	}
-	return f.losses(0), err
-}
-
-// startUniform makes the paper's start: uniform log factors, equal quantile steps and R' = -log n.
-func (f *qmfqFit) startUniform() error {
-	f.inflation.lambda = 0
-	err := f.progress.Enter(fit.PhaseFactors)
-	if err == nil {
-		if f.init {
-			f.from.copyFrom(f.initU, f.initV)
-			f.from.raise(factorBound(f.squash, f.from.k))
-		} else {
-			f.from.uniform(f.seed)
-		}
-		copy(f.projected.u, f.from.u)
-		copy(f.projected.v, f.from.v)
-		err = f.inflation.startMaps(&f.progress)
-	}
-	for i := range f.deflation.R {
-		f.deflation.R[i] = -elem.Log(float64(f.cells.N))
-	}
-	for i := range f.all {
-		f.deflation.FromR(i)
-	}
-	return err
-}
-
-// reserve takes what Begin takes beside the fit, and what is kept of the state before the last steps.
-func (f *qmfqFit) reserve() {
-	a, m, t := f.pool.Memory, f.levels, f.projected
-	if f.validation > 0 {
-		a.Floats(5, t.d, m)
-		a.Floats(t.d)
-		newFactors(a, t.d, t.n, t.k)
-	}
-	if f.start == StartUniform {
-		return
-	}
-	defer f.pool.Part()()
-	s := f.beginSettings()
-	q := newQMFFit(f.cells, t.k, &s, f.first())
-	q.reserve()
-	if f.validation > 0 { // its best epoch
-		a.Floats(2, t.d, m)
-		newFactors(a, t.d, t.n, t.k)
-	}
-}
-
-// first is the run of the QMF that a fit starts from.
-func (f *qmfqFit) first() fit.Run { return fit.Run{Pool: f.pool, Seed: f.seed, Progress: f.progress} }
-
-// beginSettings are those of the QMF that a fit starts from.
-func (f *qmfqFit) beginSettings() settings {
-	s := *f.settings
-	s.patience, s.batchRows, s.schedule = 0, qmfDefaults().batchRows, ScheduleCosine
-	s.epochs, s.learningRate = startEpochs, qmfDefaults().learningRate
-	if !s.gaussian(f.from.k) {
-		s.epochs, s.learningRate = startAdam, adamRate
-	}
-	return s
-}
-
-// startFromQMF fits a QMF, takes its maps as T and its factors, each row of U brought to the mean of x, as
-// the start of projections, at the best epoch on held-out cells, and fits T'(X) to its UV.
-func (f *qmfqFit) startFromQMF() error {
-	if err := f.pool.Err(); err != nil {
-		return err
-	}
-	s := f.beginSettings()
-	q := newQMFFit(f.cells, f.from.k, &s, f.first())
-	q.maxShrinkage = mostShrinkage
-	a := &fit.Attempt{Fit: q, Journal: fit.NewJournal(s.patience, s.epochs, f.cells.Held != nil)}
-	err := a.Begin()
-	if err == nil {
-		err = f.progress.Enter(fit.PhaseQMF)
-	}
-	if err == nil {
-		progress := f.progress.Within(0, 1)
-		err = a.Advance(&progress, s.epochs, nil)
-	}
-	a.Restore()
-	f.inflation.lambda, f.inflation.line = q.lambda, q.line
-	copy(f.inflation.F, q.F)
-	copy(f.inflation.Inc, q.Inc)
-	copy(f.inflation.S, q.S)
-	copy(f.from.u, q.u)
-	copy(f.from.v, q.v)
-	if err == nil {
-		err = f.progress.Enter(fit.PhaseMaps)
-	}
-	if err == nil {
-		t := f.deflation
-		err = f.progress.Rows(f.pool, len(f.all),
-			func(worker, i int) {
-				f.bringToMean(&t.spaces[worker], i)
-				t.calibrate(&t.spaces[worker], i, f.from)
-			})
-	}
-	return err
-}
-
-// bringToMean scales row i of U so that the mean of its product is that of x, and the line of T_i by the
-// inverse: T_i stays the same, since its squash has no unit. So rows weigh in a projection as they do in x.
-// The QMF may leave U of a row that is mostly 0 at 10^5 times the others, where T_i is flat: the projection
-// would fit such a row alone, and a rounding of x would come back 10^10 times as large.
-func (f *qmfqFit) bringToMean(v *rowSpace, i int) {
-	t := f.inflation
-	if t.squash == SquashNone || t.Constant(i) {
-		return
-	}
-	t.read(v, i)
-	f.from.reconstruct(v.w, i)
-	c := t.Average[i] * t.Mass[i] / blockDot(v.w, t.visibleCells(v))
-	if !(c > 0x1p-100 && c < 0x1p100) { // a mean that has few digits, or none
-		return
-	}
-	kernel.Scale(f.from.rowU(i), f.from.rowU(i), c)
-	if t.S != nil {
-		t.S[i] /= c
-	}
-}
-
-// startFromModel takes the maps and the factors of a model.
-func (f *qmfqFit) startFromModel() error {
-	err := f.progress.Enter(fit.PhaseFactors)
-	f.from.copyFrom(f.initU, f.initV)
-	if !f.maps.own {
-		f.from.raise(factorBound(f.squash, f.from.k))
-	}
-	copy(f.projected.u, f.from.u)
-	copy(f.projected.v, f.from.v)
-	if err == nil {
-		err = f.inflation.startMaps(&f.progress)
-	}
-	t, of := f.deflation, f.maps.deflation
-	for i := range f.all {
-		last := 0.0
-		for l, q := range of.quantiles.Row(i) {
-			t.R[i*t.M+l] = elem.Log(max(q-last, divergence.Tiny))
-			t.Logits(i)[l] = elem.Log(of.weights.Row(i)[l])
-			last = q
-		}
-		t.FromR(i)
-	}
-	return err
-}
-
-// Model projects once more and returns the model. Where the fit is stopped before this
-// projection is done, UV is that of the projection before, and under validation the state
-// after the last epoch has no losses and cannot be the best. The error is that of the context.
-func (f *qmfqFit) Model(a *fit.Attempt) (fit.Model, error) {
-	on, j := func() bool { return f.pool.Err() == nil }, a.Journal
-	if on() {
-		f.project()
-	}
-	if f.cells.Held != nil && on() {
-		if f.run(evaluateRows); on() {
-			copyAll(f.before, f.now)
-			a.Note(f.losses(j.Done))
-		}
-	}
-	if j.Kept {
-		if f.restore(a); on() {
-			f.project()
-		}
-	}
-	stopped, done := f.progress.Finish(f.pool)
-	defer done()
-	d, s := len(f.all), f.deflation
-	q := &QMFQ{deflate: make([]*Map, d), projection: f.projection, from: [2]Mat{f.from.matU(), f.from.matV()}}
-	t := f.inflation.buildModel(stopped)
-	t.Best = j.Exact(f.inflation.meanLoss(), f.inflation.meanHeld())
-	t.History, t.Validation = j.History, j.Validation
-	q.Factorisation = t.Factorisation
-	f.pool.Do(d, func(worker, i int) {
-		v := &s.spaces[worker]
-		if s.solved[i].H == nil { // a resumed fit was stopped before its first projection
-			s.load(v, i)
-			s.solvedAt(v, i)
-		}
-		s.Quantiles(v.q, i)
-		q.deflate[i] = newMap(s.solved[i], v.q, nil, f.epsilon)
-	})
-	for i, o := range s.ends {
-		if o.Passes > 0 && !o.Converged {
-			q.Warnings = append(q.Warnings, notConverged(o, i, f.tolerance))
-		}
-	}
-	t.Warnings = q.Warnings
-	q.inflated = *t
-	return q, f.progress.Ctx.Err()
-}
-
-// Walk shows the last projection too, which is the model of a resumed fit that is stopped before the next
-// projection.
-func (f *qmfqFit) Walk(visit func(array section.Part, best []float64)) {
-	t, s := f.inflation, f.deflation
-	before := f.before
-	if before == nil {
-		before = make([][]float64, len(f.now))
-	}
-	visit(section.Positive(f.from.u), nil)
-	visit(section.Positive(f.from.v), nil)
-	visit(section.Positive(t.rowLosses), nil)
-	visit(section.Positive(t.rowHeld), nil)
-	t.Maps.Walk(visit, monotone.Kept{F: before[0], Inc: before[1], S: before[7]})
-	s.Maps.Walk(visit, monotone.Kept{F: before[2], R: before[3]})
-	visit(section.Finite(s.h), before[4])
-	for i, p := range f.product(f.projected.u, f.projected.v) {
-		visit(p, before[5+i])
-	}
-}
-
-// Index returns which warm starts are valid, λ and τ.
-func (f *qmfqFit) Index() []uint64 {
-	t := f.inflation
-	return append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), f.deflation.Warm),
-		math.Float64bits(t.lambda), math.Float64bits(t.line))
-}
-
-// product returns U and V as parts of a checkpoint; under a truncated SVD they may have either sign.
-func (f *qmfqFit) product(u, v []float64) []section.Part {
-	if f.projection.kind == projection.SVD {
-		return []section.Part{section.Finite(u), section.Finite(v)}
-	}
-	return []section.Part{section.Positive(u), section.Positive(v)}
-}
-
-// Resume takes the state of a checkpoint.
-func (f *qmfqFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
-	d := len(f.all)
-	index, err := c.Fill(t, 2*d+2)
-	if err != nil {
-		return err
-	}
-	if f.inflation.lambda, f.inflation.line, err = shrinkageOf(c, index, 2*d); err != nil {
-		return err
-	}
-	if err := monotone.TakeWarm(c.File, f.inflation.Warm, index, 0); err != nil {
-		return err
-	}
-	return monotone.TakeWarm(c.File, f.deflation.Warm, index, d)
 }
 
 // Inflate returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another
@@ -627,7 +223,7 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 		return Mat{}, err
 	}
 	rules := q.bounds()
-	rules.missing = q.projection.kind != projection.SVD // which projects whole columns
+	rules.Missing = q.projection.Kind != projection.SVD // which projects whole columns
 	x, err := rules.checkColumns(x, q.U.Rows)
 	if err != nil {
 		if bad, is := err.(*DataError); is && bad.Row >= 0 && bad.Value != bad.Value {
@@ -635,7 +231,7 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 		}
 		return Mat{}, err
 	}
-	if q.projection.kind == projection.SVD {
+	if q.projection.Kind == projection.SVD {
 		return q.leastSquares(ctx, x)
 	}
 	deflated := func(block Mat, _ int) func([]float64, int) {
@@ -646,7 +242,7 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 		}
 	}
 	loss := divergence.KL
-	if q.projection.kind == projection.Frobenius {
+	if q.projection.Kind == projection.Frobenius {
 		loss = divergence.Frobenius
 	}
 	own, err := placed(ctx, x, nil, &q.Factorisation, place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row),
@@ -736,7 +332,7 @@ func (q *QMFQ) filler(context.Context) (filler, error) {
 
 // least is the least number that a factor may have: those of a truncated SVD may be negative.
 func (q *QMFQ) least() float64 {
-	if q.projection.kind == projection.SVD {
+	if q.projection.Kind == projection.SVD {
 		return -math.MaxFloat64
 	}
 	return 0
@@ -756,7 +352,7 @@ func (q *QMFQ) encode() []byte {
 	}
 	return section.Encode(section.QMFQ, append(q.inflated.sections(),
 		section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
-		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)),
+		section.Words("PROJ", uint64(q.projection.Kind), uint64(q.projection.Updates)),
 		section.Floats("FROM", flat(q.from[0]), flat(q.from[1]))))
 }
 
@@ -771,11 +367,12 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	n := QMFQ{projection: Projection{projection.Kind(p[0]), int(p[1] & 0x7fffffff)}}
+	n := QMFQ{projection: projection.Choice{Kind: projection.Kind(p[0]), Updates: int(p[1] & 0x7fffffff)}}
 	switch {
 	case p[0] < uint64(projection.KL) || p[0] > uint64(projection.SVD):
 		return f.failAt("PROJ", 0, "there is no such projection")
-	case n.projection.kind == projection.SVD && p[1] != 0 || p[1] > 0x7fffffff || n.projection.bound() != "":
+	case n.projection.Kind == projection.SVD && p[1] != 0 || p[1] > 0x7fffffff ||
+		Projection{n.projection}.bound() != "":
 		return f.failAt("PROJ", 1, "the projection has no such number of updates")
 	}
 	t, err := f.readQMF(n.least())

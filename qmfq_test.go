@@ -11,93 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/quantmf/quantmf/internal/fit"
-	"github.com/quantmf/quantmf/internal/monotone"
-	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/random"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
-
-// TestQMFQGradient compares what an epoch hands to Adam with central differences
-// of the whole loss, in F, R, F' and R', through each projection; the same with
-// hidden cells.
-func TestQMFQGradient(t *testing.T) {
-	Slow(t)
-	whole := toy(1)
-	whole.Rows, whole.Cols = 7, 12
-	for _, of := range []struct {
-		x          Mat
-		projection Projection
-	}{{whole, KLUpdates(30)}, {whole, FrobeniusUpdates(30)}, {whole, TruncatedSVD()},
-		{holed(whole, 0.2), KLUpdates(30)}, {holed(whole, 0.2), FrobeniusUpdates(30)}} {
-		x, projection := of.x, of.projection
-		c := qmfDefaults()
-		c.missing = true
-		c.levels, c.epsilon, c.start, c.batchRows, c.tolerance, c.learningRate, c.projection = 4, 0.05,
-			StartUniform, 7, 1e-13, 1e-300, projection
-		visible := Must(newCells(x, &c.settings))(t)
-		p := pool.New(1, 1)
-		defer p.Close()
-		f := newQMFQFit(visible, 3, &c.settings,
-			fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
-		Must(f.Begin())(t)
-		up, down, d := f.inflation, f.deflation, x.Rows
-		src := random.Split(2, 2)
-		for _, v := range [][]float64{up.F, up.R, down.F, down.R} {
-			for i := range v {
-				v[i] += Normal(&src) / 2
-			}
-		}
-		loss := func() float64 {
-			for i := range d {
-				up.Warm[i].Valid, down.Warm[i].Valid = false, false
-				up.FromR(i)
-				down.FromR(i)
-			}
-			OK(t, f.project())
-			sum := 0.0
-			f.run(evaluateRows)
-			for i := range d {
-				sum += up.rowLosses[i] / float64(f.cells.InRow[i]) / up.scale
-			}
-			return sum
-		}
-		loss()
-		up.at = monotone.Pace{Rate: f.learningRate, Count: 1}
-		down.at = up.at
-		f.run(visitRows)
-		f.projector.Backward(f.wbar, down.ybar)
-		f.run(deflateBack)
-		for _, p := range []struct {
-			name  string
-			x, mu []float64
-			own   bool // in units of the row's loss
-		}{{"F", up.F, up.MomF.Mu, true}, {"R", up.R, up.MomR.Mu, true}, {"F'", down.F, down.MomF.Mu, false},
-			{"R'", down.R, down.MomR.Mu, false}} {
-			top := 0.0
-			for i, v := range p.mu {
-				if p.own {
-					v *= up.relativeUnit(i / up.M)
-				}
-				top = max(top, math.Abs(v)/0.1)
-			}
-			for i := 0; i < len(p.x); i += 2 {
-				want := Derivative(&p.x[i], 1e-5, loss)
-				got := p.mu[i] / 0.1
-				if p.own {
-					got *= up.relativeUnit(i / up.M)
-				}
-				if math.Abs(got-want) > 1e-6*top {
-					t.Errorf("%v: ∂%s[%d] = %v, differences say %v (largest %v)", projection, p.name, i, got,
-						want, top)
-				}
-			}
-		}
-	}
-}
 
 // TestQMFQShrinkage: T is shrunk as FitQMF would shrink it, by a choice that a resumed fit and one that
 // is told it share, and straighter the more it is.
@@ -140,52 +57,6 @@ func TestQMFQShrinkage(t *testing.T) {
 		Equal(t, m.inflated.Shrinkage, 0, "%v: shrunk by", o.setting().value)
 		if _, err := FitQMFQ(ctx, x, k, o, WithShrinkage(1)); OptionOf(err) != "WithShrinkage" {
 			t.Errorf("%v: %v", o.setting().value, err)
-		}
-	}
-}
-
-// BenchmarkQMFQEpoch measures an epoch and the shares of its time: T' and its
-// way back, the projection forward and back, T with its way back.
-func BenchmarkQMFQEpoch(b *testing.B) {
-	for _, size := range [][3]int{{160, 80, 8}, {300, 148, 10}, {600, 38, 5}, {500, 256, 10}} {
-		r := random.Split(12, size[0])
-		x := Drawn(size[0], size[1], func() float64 { return math.Exp(Normal(&r)) })
-		for _, updates := range []int{20, 100} {
-			b.Run(x.size()+"/"+KLUpdates(updates).String(), func(b *testing.B) {
-				c := qmfDefaults()
-				c.projection, c.batchRows, c.start = KLUpdates(updates), x.Rows, StartUniform
-				visible := Must(newCells(x, &c.settings))(b)
-				one := pool.New(1, 1)
-				defer one.Close()
-				f := newQMFQFit(visible, size[2], &c.settings,
-					fit.Run{Pool: one, Seed: c.seed, Progress: fit.Silent(context.Background())})
-				Must(f.Begin())(b)
-				up, down := f.inflation, f.deflation
-				var spent [5]time.Duration
-				for epoch := 1; b.Loop(); epoch++ {
-					up.at = monotone.Pace{Rate: qmfqDefaults().learningRate, Count: epoch}
-					down.at = up.at
-					for i, step := range []func(){
-						func() { f.run(deflateRows) },
-						func() {
-							OK(b, f.projector.Forward(down.y,
-								projection.Factors{U: f.from.u, V: f.from.v}))
-							copy(f.projected.u, f.projector.Result().U)
-							copy(f.projected.v, f.projector.Result().V)
-						},
-						func() { f.run(visitRows) },
-						func() { f.projector.Backward(f.wbar, down.ybar) },
-						func() { f.run(deflateBack) },
-					} {
-						began := time.Now()
-						step()
-						spent[i] += time.Since(began)
-					}
-				}
-				for i, name := range []string{"T'", "forward", "T", "back", "T'back"} {
-					b.ReportMetric(100*spent[i].Seconds()/b.Elapsed().Seconds(), "%"+name)
-				}
-			})
 		}
 	}
 }

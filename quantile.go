@@ -21,6 +21,7 @@ import (
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/order"
+	"github.com/quantmf/quantmf/internal/qmf"
 
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -79,7 +80,7 @@ var configs = sync.Pool{New: func() any { return new(config) }}
 
 // operatorDefaults are the defaults of all operators.
 func operatorDefaults() config {
-	return config{settings: settings{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000}}
+	return config{Settings: qmf.Settings{Epsilon: 0.01, Tolerance: 1e-9, MaxIterations: 3000}}
 }
 
 // Solve transports the samples x onto m targets, for [Transport.Rank], [Transport.Sort],
@@ -202,14 +203,14 @@ const (
 // levels cost no more than few.
 func (c *config) chooseLevels(t option.Function, n, m0 int) {
 	c.ranks.uniform = c.targetWeights == nil
-	if c.given.Has(option.Levels) || c.targets != nil || c.targetWeights != nil || m0 > 0 || c.epsilon == 0 {
+	if c.given.Has(option.Levels) || c.targets != nil || c.targetWeights != nil || m0 > 0 || c.Epsilon == 0 {
 		return
 	}
 	fine := float64(finest)
 	if t.Ranks() {
 		fine = finestRanks
 	}
-	most := max(leastLevels, math.Ceil(fine/math.Sqrt(c.epsilon)))
+	most := max(leastLevels, math.Ceil(fine/math.Sqrt(c.Epsilon)))
 	if float64(n) <= most {
 		return
 	}
@@ -274,7 +275,7 @@ func addLevels(levels []float64, k, n int, z float64) {
 func (c *config) countLevels(n, m0 int) (int, error) {
 	m := n
 	if c.given.Has(option.Levels) {
-		m = c.levels
+		m = c.Levels
 	}
 	if c.targets != nil {
 		m = len(c.targets)
@@ -282,8 +283,8 @@ func (c *config) countLevels(n, m0 int) (int, error) {
 		m = len(c.targetWeights)
 	}
 	if m0 > 0 {
-		if c.given.Has(option.Levels) && c.levels != m0 {
-			return 0, &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
+		if c.given.Has(option.Levels) && c.Levels != m0 {
+			return 0, &OptionError{Option: option.Levels.String(), Value: itoa(c.Levels),
 				Bound: "q has " + itoa(m0) + " values"}
 		}
 		if c.targets != nil && len(c.targets) != m0 {
@@ -314,7 +315,7 @@ func mostLevels(n int) int {
 // checkSize reports a problem that takes too much memory; the error names what gave m. At
 // ε = 0 no system is solved, and only the plan, where it can be asked for, takes nm numbers.
 func (c *config) checkSize(t option.Function, n, m int, plan bool) error {
-	if c.epsilon == 0 && !plan && m <= limit.Cells/16 || !limit.TooMany(n, m) {
+	if c.Epsilon == 0 && !plan && m <= limit.Cells/16 || !limit.TooMany(n, m) {
 		return nil
 	}
 	most := itoa(mostLevels(n))
@@ -346,7 +347,7 @@ func (c *config) checkSamples(x []float64, row int) error {
 		i := tooLarge(x)
 		return &DataError{Row: row, Col: i, Value: x[i], Problem: "x" + bounded}
 	}
-	if c.squash == SquashNone && top > limit.Point {
+	if c.Squash == transport.None && top > limit.Point {
 		for i, v := range x {
 			if !(v >= -limit.Point && v <= limit.Point) {
 				return &DataError{Row: row, Col: i, Value: v,
@@ -392,7 +393,7 @@ func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, k
 		return nil, &interrupted{c.ctx.Err()}
 	}
 	tr := &Transport{ranks: c.ranks, iterations: c.iterations}
-	if c.epsilon == 0 {
+	if c.Epsilon == 0 {
 		tr.hard = c.hardPlan(x, m)
 		if keep {
 			tr.F, tr.G = tr.hard.Potentials()
@@ -411,7 +412,7 @@ func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, k
 	tr.Iterations, tr.MarginalError, tr.Converged = out.Passes, out.Error, out.Converged
 	if c.strict && !out.Converged {
 		workspaces.Put(r)
-		return nil, notConverged(out, -1, c.tolerance)
+		return nil, notConverged(out, -1, c.Tolerance)
 	}
 	if !keep {
 		tr.lent = r
@@ -434,7 +435,7 @@ func notConverged(o transport.Outcome, row int, tolerance float64) error {
 // problem is the transport of the samples x.
 func (c *config) problem(x []float64) transport.Problem {
 	p := transport.Problem{X: x, A: c.weights, Y: c.targets, B: c.targetWeights,
-		Squash: transport.Kind(c.squash), Epsilon: c.epsilon}
+		Squash: c.Squash, Epsilon: c.Epsilon}
 	if c.ctx != nil {
 		p.Done = c.ctx.Done()
 	}
@@ -446,12 +447,12 @@ func (c *config) solve(r *transport.Row) transport.Outcome {
 	if c.iterations > 0 {
 		return c.iterate(r)
 	}
-	return c.polish(r, r.Solve(c.tolerance, c.maxIterations, nil)) // each ends by itself where ctx does
+	return c.polish(r, r.Solve(c.Tolerance, c.MaxIterations, nil)) // each ends by itself where ctx does
 }
 
 // polish finds the last digits of a solve whose levels are weakly coupled.
 func (c *config) polish(r *transport.Row, out transport.Outcome) transport.Outcome {
-	return r.Polish(c.weights, c.targetWeights, out, c.maxIterations)
+	return r.Polish(c.weights, c.targetWeights, out, c.MaxIterations)
 }
 
 // hardPlan returns the plan of x at ε = 0.

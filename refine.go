@@ -11,8 +11,10 @@ package quantmf
 import (
 	"context"
 
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/projection"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -70,10 +72,10 @@ func (q *QMFQ) settle(ctx context.Context, c *config, kind uint32, x Rows, rank 
 		return err
 	}
 	if !c.given.Has(option.Projection) {
-		c.projection = q.projection
+		c.Projection = q.projection
 		c.given |= option.Of(option.Projection)
 	}
-	if q.projection.kind == projection.SVD || c.projection.kind == projection.SVD {
+	if q.projection.Kind == projection.SVD || c.Projection.Kind == projection.SVD {
 		return cannotGoOn(q, "has no way to go on under TruncatedSVD, whose factors may be negative")
 	}
 	if err := c.takeMaps(&q.inflated); err != nil {
@@ -82,8 +84,8 @@ func (q *QMFQ) settle(ctx context.Context, c *config, kind uint32, x Rows, rank 
 	if err := c.takeModel(ctx, q, x); err != nil {
 		return err
 	}
-	if &c.initV.Data[0] == &q.V.Data[0] { // the samples are those of the model
-		c.initU, c.initV, c.maps.own = q.from[0], q.from[1], true
+	if &c.InitV.Data[0] == &q.V.Data[0] { // the samples are those of the model
+		c.InitU, c.InitV, c.Begun.Own = fit.Dense(q.from[0]), fit.Dense(q.from[1]), true
 	}
 	return c.takeDeflation(q, x)
 }
@@ -100,9 +102,9 @@ func (m *BQMF) settle(ctx context.Context, c *config, kind uint32, x Rows, rank 
 			Want: itoa(m.U.Rows) + ", the features of the model"}
 	}
 	if !c.given.Has(option.Loss) {
-		c.loss = m.bounds().loss
+		c.Loss = m.bounds().Loss
 	}
-	c.initU = m.U // which a checkpoint tells models apart by
+	c.InitU = fit.Dense(m.U) // which a checkpoint tells models apart by
 	return nil
 }
 
@@ -125,35 +127,36 @@ func cannotGoOn(m Model, bound string) error {
 }
 
 // takeModel takes the loss, where the options leave it open, and the factors.
-func (c *config) takeModel(ctx context.Context, m Model, x Rows) (err error) {
+func (c *config) takeModel(ctx context.Context, m Model, x Rows) error {
 	if !c.given.Has(option.Loss) {
-		c.loss = m.bounds().loss
+		c.Loss = m.bounds().Loss
 	}
-	c.initU, c.initV, err = placeModel(ctx, m, x)
-	c.init = true
+	u, v, err := placeModel(ctx, m, x)
+	c.InitU, c.InitV = fit.Dense(u), fit.Dense(v)
+	c.Init = true
 	c.given |= option.Of(option.Init)
 	return err
 }
 
 // takeMaps takes what a QMF settles where options do not.
 func (c *config) takeMaps(q *QMF) error {
-	if c.given.Has(option.Levels) && c.levels != q.Quantiles.Cols {
-		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
+	if c.given.Has(option.Levels) && c.Levels != q.Quantiles.Cols {
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.Levels),
 			Bound: "must be those of the model, " + itoa(q.Quantiles.Cols)}
 	}
-	if c.ends == EndsPinned {
+	if c.Ends == qmf.EndsPinned {
 		return cannotGoOn(q, "contradicts EndsPinned")
 	}
-	c.maps = &givenMaps{quantiles: q.Quantiles, weights: q.Weights, slopes: q.Slopes}
-	c.levels = q.Quantiles.Cols
+	c.Begun = &qmf.Given{Quantiles: fit.Dense(q.Quantiles), Weights: fit.Dense(q.Weights), Slopes: q.Slopes}
+	c.Levels = q.Quantiles.Cols
 	for _, o := range [...]struct {
 		kind option.Kind
 		set  func()
 	}{
-		{option.Epsilon, func() { c.epsilon = q.epsilon }},
-		{option.Squash, func() { c.squash = Squash(q.squash[0].Kind) }},
-		{option.Shrinkage, func() { c.shrinkage = q.Shrinkage }},
-		{option.Line, func() { c.line = q.Line }},
+		{option.Epsilon, func() { c.Epsilon = q.epsilon }},
+		{option.Squash, func() { c.Squash = q.squash[0].Kind }},
+		{option.Shrinkage, func() { c.Shrinkage = q.Shrinkage }},
+		{option.Line, func() { c.Line = q.Line }},
 	} {
 		if !c.given.Has(o.kind) {
 			o.set()
@@ -166,15 +169,15 @@ func (c *config) takeMaps(q *QMF) error {
 // levels, of which the same map is the solution.
 func (c *config) takeDeflation(q *QMFQ, x Rows) error {
 	d, m := len(q.deflate), q.inflated.Quantiles.Cols
-	to := &givenMaps{quantiles: NewMat(d, m), weights: NewMat(d, m)}
+	to := &qmf.Given{Quantiles: fit.NewDense(d, m), Weights: fit.NewDense(d, m)}
 	from, odds := newRowReader(x), make([]float64, m-1)
 	for i, f := range q.deflate {
 		row, err := from.row(i)
 		if err != nil {
 			return err
 		}
-		copy(to.quantiles.Row(i), f.q)
-		shares, seen := to.weights.Row(i), 0.0
+		copy(to.Quantiles.Row(i), f.q)
+		shares, seen := to.Weights.Row(i), 0.0
 		for _, t := range row {
 			if t != t {
 				continue
@@ -195,7 +198,7 @@ func (c *config) takeDeflation(q *QMFQ, x Rows) error {
 			shares[l] = max(shares[l]/seen, leastShare)
 		}
 	}
-	c.maps.deflation = to
+	c.Begun.Deflation = to
 	return nil
 }
 

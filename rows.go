@@ -370,7 +370,7 @@ func (b *rowBatch) do(average bool, soft func(ws *operatorSpace, i int),
 	}
 	work := make([]operatorSpace, p.Workers())
 	p.Do(b.x.Rows, func(worker, i int) {
-		if b.epsilon == 0 {
+		if b.Epsilon == 0 {
 			sorted(b.hardPlan(b.x.Row(i), m), i)
 			return
 		}
@@ -387,7 +387,7 @@ func (b *rowBatch) do(average bool, soft func(ws *operatorSpace, i int),
 		}
 		if out := b.solve(r); !out.Converged && (ws.bad == nil || i < ws.bad.Row) {
 			ws.bad = &ConvergenceError{Row: i, Iterations: out.Passes, MarginalError: out.Error,
-				Tolerance: b.tolerance}
+				Tolerance: b.Tolerance}
 		}
 		soft(ws, i)
 	})

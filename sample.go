@@ -51,7 +51,7 @@ func (m *BQMF) SampleCategories(seed uint64, categories ...[]int) Mat {
 	if !slices.Contains(words, true) {
 		return out
 	}
-	said := conditional(&m.model, p)
+	said := Mat(m.model.Conditional(p))
 	for _, rows := range categories {
 		for j := range n {
 			drawOne(out, said, rows, j)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestScoresCost: Scores of 50 new samples take at most 1.5 times the processor time of one Score of them,

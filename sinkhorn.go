@@ -57,7 +57,7 @@ func (c *config) iterate(r *transport.Row) transport.Outcome {
 	a, b := r.Weights()
 	done := func() bool { return c.ctx != nil && c.ctx.Err() != nil }
 	g := sinkhorn(r.Squashed(), a, r.Targets(), b, r.Epsilon(), c.iterations, done)
-	out := r.Stand(g, c.tolerance)
+	out := r.Stand(g, c.Tolerance)
 	out.Passes = c.iterations
 	return out
 }

@@ -5,7 +5,6 @@ package quantmf
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -15,8 +14,8 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/random"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
@@ -112,179 +111,6 @@ func TestUniformInit(t *testing.T) {
 	}
 }
 
-// TestChoiceByPrediction: start, shrinkage and line that are left to the data are those of the trial that
-// predicts its hidden cells best after its two epochs; or before them, where the fit then makes none, unless
-// epochs are better for more rows by two standard errors. From both starts three pairs of shrinkage and line
-// are tried, those two that predict them best before the first epoch; then, from the best start with the best
-// line, the shrinkage of the others that predicts them better before the first epoch.
-func TestChoiceByPrediction(t *testing.T) {
-	Slow(t)
-	late, later, rested, voted, src := 0, 0, 0, 0, random.Split(1, 9)
-	for _, seed := range []uint64{0, 4, 12, 13, 16} {
-		c := qmfDefaults()
-		c.settleQMF(3)
-		x := first(toy(int(seed)), 24)
-		switch seed {
-		case 0:
-		case 4: // noise
-			for i := range x.Data {
-				x.Data[i] = elem.Exp(Normal(&src))
-			}
-		default: // a row that rules the loss
-			for j, v := range x.Row(0) {
-				x.Row(0)[j] = 1000 * v * elem.Exp(3*Normal(&src))
-			}
-		}
-		visible := Must(newCells(x, &c.settings))(t)
-		p := pool.New(1, 1)
-		t.Cleanup(p.Close)
-		f := newQMFFit(visible, 3, &c.settings,
-			fit.Run{Pool: p, Seed: seed, Progress: fit.Silent(t.Context())})
-		type made struct {
-			prospect
-			before, after         float64
-			rowsBefore, rowsAfter []float64
-		}
-		alone := func(s Start, lambda, line float64) made {
-			all := Must(f.newTrials())(t)
-			m := made{prospect: prospect{start: s, lambda: lambda, line: line}}
-			trial := all.fit(m.prospect, f.progress.Within(0, 1))
-			Must(trial.begun())(t)
-			m.before, m.rowsBefore = trial.meanHeld(), slices.Clone(trial.rowHeld)
-			for e := range trialEpochs {
-				Must(trial.Epoch(e))(t)
-			}
-			trial.run(evaluateRows, trial.d)
-			m.after, m.rowsAfter = trial.meanHeld(), trial.rowHeld
-			return m
-		}
-		before := func(a, b made) int { return cmp.Compare(a.before, b.before) }
-		var all []made
-		for _, s := range []Start{StartScores, StartNMF} {
-			all = append(all, alone(s, 0, 0), alone(s, 0, 0.9), alone(s, 20, 0.5))
-		}
-		slices.SortFunc(all, before)
-		still, moved := all[0], all[0]
-		best := func() prospect {
-			votes := 0
-			for i, l := range moved.rowsAfter {
-				if l < still.rowsBefore[i] {
-					votes++
-				} else if l > still.rowsBefore[i] {
-					votes--
-				}
-			}
-			if still.before < moved.after && votes*votes > 4*x.Rows && votes > 0 {
-				voted++
-			} else if still.before < moved.after {
-				still.rests = true
-				return still.prospect
-			}
-			return moved.prospect
-		}
-		race := func(m made) (won bool) {
-			was := best()
-			still = slices.MinFunc([]made{still, m}, before)
-			moved = slices.MinFunc([]made{moved, m},
-				func(a, b made) int { return cmp.Compare(a.after, b.after) })
-			return best() != was
-		}
-		if race(all[1]) {
-			late++
-		}
-		var others []made
-		for _, lambda := range []float64{0, 20, 100} {
-			if b := best(); lambda != b.lambda {
-				others = append(others, alone(b.start, lambda, b.line))
-			}
-		}
-		if race(slices.MinFunc(others, before)) {
-			later++
-		}
-		want := best()
-		if want.rests {
-			rested++
-		}
-		OK(t, f.choose())
-		if got := (prospect{f.origin, f.lambda, f.line, f.rests}); got != want {
-			t.Errorf("seed %d: took %+v, the trials say %+v", seed, got, want)
-		}
-	}
-	if late == 0 || later == 0 || rested == 0 || voted == 0 {
-		t.Errorf("%d, %d, %d, %d: the second trial, the second shrinkage, the rest or the rows never decided",
-			late, later, rested, voted)
-	}
-}
-
-// TestStartEndedByHiddenCells: the NMF of a start that hidden cells end stands where their loss was least,
-// and the fit makes as many epochs, whether it is told the start or chooses it: few of noise, more than
-// FitNMF of a product with hardly any.
-func TestStartEndedByHiddenCells(t *testing.T) {
-	t.Parallel()
-	noisy, k := noisyProduct()
-	src := random.Split(2, 9)
-	exact := Times(Drawn(60, 6, src.Float64), Drawn(6, 60, src.Float64))
-	for name, of := range map[string]struct {
-		x    Mat
-		k    int
-		fits func(share float64) bool
-	}{
-		"noise":   {noisy, 4 * k, func(share float64) bool { return share < 1 }},
-		"product": {exact, 6, func(share float64) bool { return share > 1 }},
-	} {
-		c := qmfDefaults()
-		c.start = StartNMF
-		visible := Must(newCells(of.x, &c.settings))(t)
-		p := pool.New(1, 1)
-		t.Cleanup(p.Close)
-		f := newQMFFit(visible, of.k, &c.settings,
-			fit.Run{Pool: p, Seed: 1, Progress: fit.Silent(t.Context())})
-		OK(t, f.choose())
-		all, _ := f.newTrials()
-		trial := all.fit(prospect{start: StartNMF}, f.progress.Within(0, 1))
-		OK(t, trial.startFactors())
-		c.shrinkage, c.line = 0, 0.5
-		told := newQMFFit(visible, of.k, &c.settings, fit.Run{Pool: p, Seed: 1, Progress: f.progress})
-		if err := told.choose(); err != nil || told.startShare != f.startShare {
-			t.Errorf("%s: told everything, %v of the epochs (%v), else %v", name, told.startShare, err,
-				f.startShare)
-		}
-		if f.startShare != trial.startShare || !of.fits(f.startShare) {
-			t.Errorf("%s: %v of the epochs, the trial says %v", name, f.startShare, trial.startShare)
-		}
-		held := func(share float64) float64 {
-			f := all.fit(prospect{start: StartNMF}, f.progress.Within(0, 1))
-			f.startShare = share
-			OK(t, f.startFactors())
-			sum, w, room := 0.0, make([]float64, f.np), make([]float64, f.np)
-			for i := range f.d {
-				f.reconstruct(w, i)
-				sum += f.cells.HeldLoss(f.loss, w, i, f.loss.Least(), room)
-			}
-			return sum
-		}
-		for _, other := range []float64{-0.1, 0.1, 0.25} {
-			share := f.startShare + other
-			if share > 0 && share <= mostShare && held(share) < held(f.startShare) {
-				t.Errorf("%s: %v of the epochs predict better than %v", name, share, f.startShare)
-			}
-		}
-	}
-}
-
-// noisyProduct draws a product of rank k with noise.
-func noisyProduct() (noisy Mat, k int) {
-	r := random.Split(8, 8)
-	const d, n = 60, 40
-	k = 2
-	draw := func() float64 { return 5 * r.Float64() }
-	noisy = Times(Drawn(d, k, draw), Drawn(k, n, draw))
-	for i, w := range noisy.Data {
-		noisy.Data[i] = max(w+5*Normal(&r), 0)
-	}
-	return noisy, k
-}
-
 // TestChoice: a fit that chooses start and shrinkage has the bits of one that is
 // told them; it takes scores and free maps where curves are all that is wrong with
 // a product, and shrinks maps where there is nothing but a product and noise. There it makes no epochs,
@@ -337,160 +163,15 @@ func TestChoiceOfNothing(t *testing.T) {
 	}
 }
 
-// TestTwins: fits that differ in the shrinkage alone have the same first maps and losses whether they are
-// made together or one by one.
-func TestTwins(t *testing.T) {
-	Slow(t)
-	x := first(toy(2), 24)
-	for j := range x.Cols {
-		x.Row(3)[j] = 2 // constant
-	}
-	signed := x.Clone()
-	for i := range signed.Data {
-		signed.Data[i] -= 1
-	}
-	for _, of := range []struct {
-		x    Mat
-		loss Loss
-	}{{x, KL}, {x, Beta(1.5)}, {signed, Frobenius}} {
-		c := qmfDefaults()
-		c.loss, c.validation, c.seed = divergence.Loss(of.loss), 0.1, 4
-		visible := Must(newCells(of.x, &c.settings))(t)
-		visible.SetUnits(true)
-		p := pool.New(2, visible.D)
-		progress := fit.Silent(context.Background())
-		begun := func(lambda float64) *qmfFit {
-			f := newQMFFit(visible, 3, &c.settings, fit.Run{Pool: p, Seed: 9, Progress: progress})
-			f.origin, f.lambda = StartNMF, lambda
-			OK(t, f.startFactors())
-			f.beginSteps()
-			return f
-		}
-		var apart, together []*qmfFit
-		for _, lambda := range trialShrinkages {
-			f := begun(lambda)
-			OK(t, f.startMaps(&progress))
-			apart, together = append(apart, f), append(together, begun(lambda))
-		}
-		OK(t, together[0].startMaps(&progress, together[1].inflation, together[2].inflation))
-		for i, f := range together {
-			want := apart[i]
-			if !slices.Equal(f.Inc, want.Inc) || !slices.Equal(f.F, want.F) ||
-				!slices.Equal(f.rowLosses, want.rowLosses) ||
-				!slices.Equal(f.rowHeld, want.rowHeld) {
-				t.Errorf("%v, shrinkage %v: the twin differs", of.loss, f.lambda)
-			}
-			for r := range f.Warm {
-				if f.Warm[r].Valid != want.Warm[r].Valid ||
-					!slices.Equal(f.Warm[r].Offset, want.Warm[r].Offset) {
-					t.Errorf("%v, shrinkage %v: the twin of row %d starts its next solve elsewhere", of.loss,
-						f.lambda, r)
-				}
-			}
-			if i > 0 && slices.Equal(f.Inc, together[0].Inc) {
-				t.Errorf("%v: shrinkage %v and %v are the same", of.loss, f.lambda, together[0].lambda)
-			}
-		}
-		p.Close()
-	}
-}
-
-// TestStartFromSome: where samples are many the NMF of a start begins with some of them, and comes as far in
-// three tenths of the epochs as all epochs from random factors. A row whose values lie among the other
-// samples has its sum all the same. Where the drawn samples say nothing of a row, or of all rows, the start
-// is that from random factors.
-func TestStartFromSome(t *testing.T) {
-	const d, n, k, apart = 20, 320, 3, 7
-	samples := startSamples
-	defer func() { startSamples = samples }()
-	src := random.Split(7, 1)
-	draw := func() float64 { return -elem.Log(src.Float64()) }
-	x := Times(Drawn(d, k, draw), Drawn(k, n, draw))
-	for i := range x.Data {
-		x.Data[i] *= math.Exp(float64(i/n%5)) * (0.5 + src.Float64())
-	}
-	unseen := []int{7, 67} // not among the 80 samples that are drawn
-	clear(x.Row(apart))
-	holed, hidden, few := x.Clone(), x.Clone(), NewMat(d, n)
-	for i := range d {
-		for j := range n {
-			if src.Float64() < 0.2 && i != apart {
-				holed.Set(i, j, math.NaN())
-			}
-			if i == apart {
-				hidden.Set(i, j, math.NaN())
-			}
-		}
-		for _, j := range unseen {
-			few.Set(i, j, 1+src.Float64())
-		}
-	}
-	for _, m := range []Mat{x, holed, hidden} {
-		for _, j := range unseen {
-			m.Set(apart, j, 3)
-		}
-	}
-	for _, of := range []struct {
-		name   string
-		x      Mat
-		loss   Loss
-		origin Start
-		most   float64 // of the loss from random factors; 1 where the start is the same
-	}{
-		{"KL", x, KL, StartNMF, 1.003}, {"KL, scores", x, KL, StartScores, 1.003},
-		{"KL, missing", holed, KL, StartNMF, 1.003},
-		{"Frobenius", x, Frobenius, StartNMF, 1},
-		{"a row hidden", hidden, KL, StartNMF, 1}, {"zeros", few, KL, StartNMF, 1},
-	} {
-		c := qmfDefaults()
-		c.loss, c.missing, c.seed = divergence.Loss(of.loss), true, 4
-		visible := Must(newCells(of.x, &c.settings))(t)
-		visible.SetUnits(true)
-		p := pool.New(2, visible.D)
-		progress := fit.Silent(context.Background())
-		lossFrom := func(some float64) float64 {
-			startSamples = some
-			f := newQMFFit(visible, k, &c.settings, fit.Run{Pool: p, Seed: 9, Progress: progress})
-			f.origin = of.origin
-			OK(t, f.startFactors())
-			y, as := f.cells, f.loss
-			if of.origin == StartScores {
-				y, as = f.scored(), divergence.KL
-			}
-			w, room, sum, gap := make([]float64, f.np), make([]float64, n), 0.0, 0.0
-			for i := range d {
-				f.reconstruct(w, i)
-				for j, v := range y.Row(room, i) {
-					if v == v {
-						sum += as.Divergence(v, w[j])
-						if i == apart {
-							gap += (v - w[j]) / 6
-						}
-					}
-				}
-			}
-			if of.most > 1 && math.Abs(gap) > 0.5 {
-				t.Errorf("%s, %v samples: the sum of row %d is off by %.2g of it", of.name, some, apart, gap)
-			}
-			return sum
-		}
-		all, few := lossFrom(math.Inf(1)), lossFrom(80)
-		if (few == all) != (of.most == 1) || few > of.most*all {
-			t.Errorf("%s: loss %v after a start from some samples, %v from random factors", of.name, few, all)
-		}
-		p.Close()
-	}
-}
-
 // TestNMFFromSome: half of the epochs of an NMF that begins with some of many samples end where all of them
 // end from random factors. It has the same bits for any number of workers and over shards; where it is
 // stopped before its first epoch it has factors. The progress of a start counts the epochs of both NMFs, and
 // ends at 1. MemoryOf has the samples that are drawn.
 func TestNMFFromSome(t *testing.T) {
 	const d, n, k = 20, 320, 3
-	samples := startSamples
-	defer func() { startSamples = samples }()
-	startSamples = 80
+	samples := qmf.StartSamples
+	defer func() { qmf.StartSamples = samples }()
+	qmf.StartSamples = 80
 	src := random.Split(8, 1)
 	draw := func() float64 { return -elem.Log(src.Float64()) }
 	x := Times(Drawn(d, k, draw), Drawn(k, n, draw))
@@ -607,8 +288,8 @@ func TestTrialSample(t *testing.T) {
 		{"listed, held out", SparseOf[float64](t, listed), 0.3, 100, 10000, 9000, 11000, true, true},
 	} {
 		c := qmfDefaults()
-		c.loss, c.missing, c.validation = divergence.Frobenius, true, of.validation
-		visible := Must(newCells(of.x, &c.settings))(t)
+		c.Loss, c.Missing, c.Validation = divergence.Frobenius, true, of.validation
+		visible := Must(newCells(of.x, &c.Settings))(t)
 		visible.SetUnits(true)
 		var before []float64
 		for seed := range uint64(2) {
@@ -730,9 +411,9 @@ func TestInitialFactors(t *testing.T) {
 // them, with the same bits for any number of workers, a sample without cells in the rows included, and where
 // weights say which samples or cells are of another matrix. Memory does not grow as all scores do.
 func TestScoresOfRows(t *testing.T) {
-	few, placed := fewScores, rowsPlaced
-	defer func() { fewScores, rowsPlaced = few, placed }()
-	rowsPlaced = 128 // of 200
+	few, placed := qmf.FewScores, qmf.RowsPlaced
+	defer func() { qmf.FewScores, qmf.RowsPlaced = few, placed }()
+	qmf.RowsPlaced = 128 // of 200
 	clean, _ := Bent(200, 60, 2, 0.1, 3)
 	other, _ := Bent(200, 60, 2, 0.1, 4)
 	samples, cells, src := make([]float64, clean.Cols), NewMat(200, 60), rand.New(rand.NewPCG(1, 2))
@@ -772,7 +453,7 @@ func TestScoresOfRows(t *testing.T) {
 		opts := append(c.opts, WithStart(StartScores), WithShrinkage(0), WithLine(0), WithEpochs(0),
 			WithMissingValues())
 		of := func(cells, workers int) *QMF {
-			fewScores = cells
+			qmf.FewScores = cells
 			return Fitted(t, FitQMF, x, 2, append(opts, WithWorkers(workers))...)
 		}
 		all, some := of(1<<18, 2), of(100*60, 1)
@@ -782,34 +463,8 @@ func TestScoresOfRows(t *testing.T) {
 		}
 		EqualAll(t, FileOf(t, some), Must(of(100*60, 7).MarshalBinary())(t),
 			"%s: seven workers have other bits than one", c.name)
-		f := fitOf(t, x, 2, func(of *config) {
-			for _, o := range opts {
-				o.setting().check(of)
-			}
-		})
-		OK(t, f.startFactors())
-		worst := 0.0
-		y, w, room := f.scored(), make([]float64, f.np), make([]float64, x.Cols)
-		for i := 1; i < x.Rows; i += 2 { // the rows that are placed
-			f.reconstruct(w, i)
-			for a, u := range f.rowU(i) {
-				slope, sum := 0.0, 0.0
-				for j, s := range y.Row(room, i) {
-					if s == s {
-						v := c.weight(i, j) * f.rowV(a)[j]
-						slope, sum = slope+v*(1-s/w[j]), sum+v
-					}
-				}
-				if slope < 0 || u > 0 {
-					worst = max(worst, math.Abs(slope)/sum)
-				}
-			}
-		}
-		if worst > 1e-6 {
-			t.Errorf("%s: the loss of a row falls by a slope of %.2g at its U", c.name, worst)
-		}
 	}
-	fewScores, rowsPlaced = few, placed
+	qmf.FewScores, qmf.RowsPlaced = few, placed
 	told := func(start Start) int64 {
 		return Must(MemoryOf(MethodQMF, 20000, 1000, 10, WithStart(start), WithWorkers(2)))(t).Fit
 	}

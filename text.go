@@ -137,11 +137,11 @@ func (l *Loss) UnmarshalText(text []byte) error {
 
 // MarshalText returns kl:N, frobenius:N or svd, and nothing for the zero Projection.
 func (p Projection) MarshalText() ([]byte, error) {
-	switch p.kind {
+	switch p.of.Kind {
 	case projection.KL:
-		return []byte("kl:" + itoa(p.updates)), nil
+		return []byte("kl:" + itoa(p.of.Updates)), nil
 	case projection.Frobenius:
-		return []byte("frobenius:" + itoa(p.updates)), nil
+		return []byte("frobenius:" + itoa(p.of.Updates)), nil
 	case projection.SVD:
 		return []byte("svd"), nil
 	}

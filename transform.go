@@ -13,11 +13,12 @@ package quantmf
 
 import (
 	"context"
-	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 
+	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/qmf"
+
 	"github.com/quantmf/quantmf/internal/bqmf"
-	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/pool"
 )
@@ -335,7 +336,7 @@ func scoresOf(ctx context.Context, m movable, x Rows) ([]float64, error) {
 		return nil, err
 	}
 	d, n := x.Dims()
-	loss, from, t := m.bounds().loss, newRowReader(x), make([]float64, n)
+	loss, from, t := m.bounds().Loss, newRowReader(x), make([]float64, n)
 	s := newSampleLosses(n)
 	for i := range d {
 		if err := ctx.Err(); err != nil {
@@ -425,7 +426,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *fit.Units, er
 		}
 		q = &in
 	}
-	of := place.Problem{Loss: q.divergence(), Workers: q.workers, Floor: monotone.FloorT}
+	of := place.Problem{Loss: q.divergence(), Workers: q.workers, Floor: qmf.FloorT}
 	for i := range d {
 		of.U, of.Maps = append(of.U, q.U.Row(i)), append(of.Maps, q.mapOf(i).sheet())
 	}
@@ -532,7 +533,7 @@ func (c *config) checkColumns(x Rows, d int) (Rows, error) {
 		return nil, &ShapeError{What: "x", Got: itoa(rows) + " rows",
 			Want: itoa(d) + ", the features of the model"}
 	}
-	checked, err := c.rules().CheckSamples(sourceOf(x))
+	checked, err := c.Rules().CheckSamples(sourceOf(x))
 	if _, inMemory := x.(Mat); inMemory {
 		checked = x
 	}

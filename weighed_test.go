@@ -161,16 +161,16 @@ func TestCellWeights(t *testing.T) {
 				total += v
 				loss += v * m.loss.At(x.Data[i], fit.Data[i])
 			}
-			if c.validation == 0 && !(math.Abs(loss/total-m.History[m.Best]) <= 1e-10*loss/total) {
+			if c.Validation == 0 && !(math.Abs(loss/total-m.History[m.Best]) <= 1e-10*loss/total) {
 				t.Errorf("the loss is %v, of the formula %v", m.History[m.Best], loss/total)
 			}
 			for e, l := range m.History {
-				if e > 0 && c.penalties == (Penalties{}) && l > m.History[e-1]*(1+1e-12) {
+				if e > 0 && !c.Penalties.Any() && l > m.History[e-1]*(1+1e-12) {
 					t.Errorf("%v after %v", l, m.History[e-1])
 				}
 			}
-			if c.epochs == 600 && m.loss == Frobenius { // under KL entries are kept above 0
-				optimalBy(t, x, w, m, m.loss, c.penalties, c.fixedU.Cols, 1e-3)
+			if c.Epochs == 600 && m.loss == Frobenius { // under KL entries are kept above 0
+				optimalBy(t, x, w, m, m.loss, Penalties(c.Penalties), c.FixedU.Cols, 1e-3)
 			}
 			same := func(what string, x, w, y Mat, opts ...FitOption) {
 				t.Helper()
@@ -182,7 +182,7 @@ func TestCellWeights(t *testing.T) {
 			}
 			same("0", x, only, hidden, opts...)
 			same("0 where x has NaN", hidden, only, hidden, opts...)
-			if c.validation > 0 || m.loss != KL && m.loss != Frobenius {
+			if c.Validation > 0 || m.loss != KL && m.loss != Frobenius {
 				same("3", x, flat, x, opts...)
 			}
 		})

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/nmf"
+	"github.com/quantmf/quantmf/internal/qmf"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
@@ -123,7 +125,7 @@ func TestPenalties(t *testing.T) {
 						var objectives []float64
 						for _, e := range []int{0, 1, 2, 3, 4, 5, 6, 8, 12, 20, 50, epochs} {
 							m := Fitted(t, FitNMF, x, 3, append(opts, WithEpochs(e))...)
-							now := m.objective(&settings{penalties: p})
+							now := m.objective(&qmf.Settings{Penalties: nmf.Penalties(p)})
 							if n := len(objectives); n > 0 && now > objectives[n-1]*(1+1e-12) {
 								t.Errorf("%v after %v, before epoch %d", now, objectives[n-1], e)
 							}
@@ -188,10 +190,10 @@ func TestFixedU(t *testing.T) {
 				for _, o := range opts {
 					o.setting().check(&c)
 				}
-				if c.epochs < 1500 {
+				if c.Epochs < 1500 {
 					return
 				}
-				optimal(t, x, m, m.loss, c.penalties, r, 1e-3)
+				optimal(t, x, m, m.loss, Penalties(c.Penalties), r, 1e-3)
 				if r < 3 {
 					return
 				}
@@ -218,7 +220,7 @@ func TestPenaltiesOfScikit(t *testing.T) {
 			L2V: c.AlphaW * (1 - c.L1Ratio)}
 		m := Fitted(t, FitNMF, s.X, 5, WithLoss(loss), WithInit(s.U0, s.V0), WithPenalties(p),
 			WithEpochs(1000))
-		got, want := m.objective(&settings{penalties: p})*float64(d*n), c.Objective
+		got, want := m.objective(&qmf.Settings{Penalties: nmf.Penalties(p)})*float64(d*n), c.Objective
 		if !(got <= want*(1+1e-6)) {
 			t.Errorf("%s, %v: %v, scikit-learn %v", c.Loss, p, got, want)
 		}
@@ -394,7 +396,8 @@ func TestFixedUOfQMF(t *testing.T) {
 				var states [][]byte
 				opts := append(opts, WithFixedU(Part(u, 0, r)))
 				m := Fitted(t, FitQMF, x, 3, append(opts, Keep(&states))...)
-				least := math.Exp(-factorBound(Squash(m.squash[0].Kind), 3))
+				of := qmf.Settings{Squash: m.squash[0].Kind}
+				least := math.Exp(-of.FactorBound(3))
 				for i := range d {
 					for c := range r {
 						want := max(u.At(i, c), least)

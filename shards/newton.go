@@ -19,11 +19,12 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
 // newton tells whether a fit goes over to Newton's method.
-func (p *plan) newton() bool { return p.Kind == section.NMF && p.Updates == fit.ByNewton }
+func (p *plan) newton() bool { return p.Kind == section.NMF && p.Updates == qmf.UpdatesNewton }
 
 // mainNMF is what reducing an NMF goes on from beside V.
 type mainNMF struct {
@@ -124,7 +125,7 @@ func (f *Fit) stepNewton(r *stage, state *blob, v []float64, m nmf.Problem, runs
 	if r.Fresh {
 		copy(best, u)
 	}
-	var of fit.ShardPart
+	var of qmf.ShardPart
 	passed := method.Passed
 	switch r.Phase {
 	case phaseOpen:

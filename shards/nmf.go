@@ -15,11 +15,12 @@ import (
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
 // beginNMF fills the state of an NMF for the factors of its start, and says which round is the first.
-func (p *plan) beginNMF(first *fit.SplitStart) (phase, []float64) {
+func (p *plan) beginNMF(first *qmf.SplitStart) (phase, []float64) {
 	first.State = func(from, to int) ([]section.Part, []uint64) {
 		u := first.U[from*p.K : to*p.K]
 		none := make([]float64, len(u))
@@ -121,7 +122,7 @@ func (f *Fit) stepNMF(r *stage, shard int, state *blob, v []float64, m nmf.Probl
 	if err := method.Sweep(r.Phase == phaseStart, z, c.by); err != nil {
 		return nil, err
 	}
-	var of fit.ShardPart
+	var of qmf.ShardPart
 	for run := range cut.To - cut.From {
 		num, den, losses := method.Sums(run)
 		of.Num, of.Den, of.Losses = append(of.Num, num...), append(of.Den, den...),

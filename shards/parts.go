@@ -17,12 +17,12 @@ package shards
 //	FILE        in the round phaseHand, a QMF of the shard's rows as a file
 
 import (
-	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
 // sections are those of a part.
-func sections(kind uint32, p *fit.ShardPart) []section.Section {
+func sections(kind uint32, p *qmf.ShardPart) []section.Section {
 	s := []section.Section{section.Floats("NUMS", p.Num), section.Floats("DENS", p.Den),
 		section.Floats("LOSS", p.Losses)}
 	if kind == section.QMF {

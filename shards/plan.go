@@ -7,16 +7,17 @@ import (
 	"strconv"
 
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // plan is what all steps of a fit know.
 type plan struct {
-	fit.Split
+	qmf.Plan
 	ID     uint64 // the fit's fingerprint
 	Shards int
 	runs   []int // where runs of rows begin, and d
@@ -53,7 +54,7 @@ const exponents = 1 << 12
 
 // number is an integer of a plan.
 type number struct {
-	at   any // *int, *uint32, *uint64 or *bool
+	at   any // a pointer to a number, to a bool or to a constant of internal/qmf
 	most uint64
 }
 
@@ -62,16 +63,17 @@ func (p *plan) numbers() []number {
 	const size, any = 1<<31 - 1, math.MaxUint64
 	return []number{{&p.Kind, uint64(section.QMF)}, {&p.ID, any}, {&p.D, size}, {&p.N, size}, {&p.K, size},
 		{&p.Shards, size}, {&p.Visible, 1 << 62}, {&p.HeldOut, 1 << 62}, {&p.Partial, 1}, {&p.Holds, 1},
-		{&p.Strict, 1}, {&p.Signed, 1}, {&p.All, 2 * exponents}, {&p.Origin, fit.LastStart},
+		{&p.Strict, 1}, {&p.Signed, 1}, {&p.All, 2 * exponents}, {&p.Origin, uint64(qmf.StartSVD)},
 		{&p.MaxIterations, size}, {&p.Levels, size}, {&p.Epochs, size}, {&p.Seed, any}, {&p.BatchRows, size},
-		{&p.Patience, size}, {&p.Squash, fit.LastSquash}, {&p.Schedule, fit.LastSchedule},
-		{&p.Start, fit.LastStart}, {&p.Ends, fit.LastEnds}, {&p.Updates, fit.LastUpdates}, {&p.Missing, 1},
+		{&p.Patience, size}, {&p.Squash, uint64(transport.Kinds - 1)},
+		{&p.Schedule, uint64(qmf.ScheduleConstant)}, {&p.Start, uint64(qmf.StartSVD)},
+		{&p.Ends, uint64(qmf.EndsPinned)}, {&p.Updates, uint64(qmf.UpdatesMultiplicative)}, {&p.Missing, 1},
 		{&p.Mapped, 1}, {&p.Fixed, size}}
 }
 
 func (p *plan) reals() []section.Part {
 	return []section.Part{section.Within([]float64{p.Epsilon}, 0, 1e12),
-		section.Positive([]float64{p.Tolerance, p.LearningRate, p.Penalty, p.Lambda, p.Scale,
+		section.Positive([]float64{p.Tolerance, p.LearningRate, p.Penalty, p.Shrinkage, p.Scale,
 			p.Penalties.L1U, p.Penalties.L1V, p.Penalties.L2U, p.Penalties.L2V}),
 		section.Within([]float64{float64(p.Loss)}, -2, 4),
 		section.Within([]float64{p.Validation, p.Line}, 0, 1)}
@@ -91,6 +93,16 @@ func (p *plan) encode() []byte {
 			words = append(words, *v)
 		case *bool:
 			words = append(words, bit(*v))
+		case *transport.Kind:
+			words = append(words, uint64(*v))
+		case *qmf.Start:
+			words = append(words, uint64(*v))
+		case *qmf.Ends:
+			words = append(words, uint64(*v))
+		case *qmf.Schedule:
+			words = append(words, uint64(*v))
+		case *qmf.Updates:
+			words = append(words, uint64(*v))
 		}
 	}
 	return p.whom(kindPlan, 0, 0).encode(section.Words("WORD", words...), section.Parts("REAL", p.reals()),
@@ -127,6 +139,16 @@ func decodePlan(f *section.File) (*plan, error) {
 			*v = w[i]
 		case *bool:
 			*v = w[i] == 1
+		case *transport.Kind:
+			*v = transport.Kind(w[i])
+		case *qmf.Start:
+			*v = qmf.Start(w[i])
+		case *qmf.Ends:
+			*v = qmf.Ends(w[i])
+		case *qmf.Schedule:
+			*v = qmf.Schedule(w[i])
+		case *qmf.Updates:
+			*v = qmf.Updates(w[i])
 		}
 	}
 	p.All -= exponents
@@ -141,7 +163,7 @@ func decodePlan(f *section.File) (*plan, error) {
 		return nil, err
 	}
 	v := parts[1].V
-	p.Epsilon, p.Tolerance, p.LearningRate, p.Penalty, p.Lambda, p.Scale = parts[0].V[0], v[0], v[1], v[2],
+	p.Epsilon, p.Tolerance, p.LearningRate, p.Penalty, p.Shrinkage, p.Scale = parts[0].V[0], v[0], v[1], v[2],
 		v[3], v[4]
 	p.Penalties = nmf.Penalties{L1U: v[5], L1V: v[6], L2U: v[7], L2V: v[8]}
 	if p.Fixed > p.K {

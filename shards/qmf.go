@@ -17,24 +17,23 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/fit"
-	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // stepQMF makes the step of a shard.
-func (f *Fit) stepQMF(ctx context.Context, r *stage, state *blob, v []float64, rows *fit.Shard,
+func (f *Fit) stepQMF(ctx context.Context, r *stage, state *blob, v []float64, rows *qmf.Shard,
 	workers *pool.Pool) (*made, error) {
-	s := &fit.ShardStep{
-		Pass: map[phase]fit.Pass{phaseVisit: fit.PassEpoch, phaseJudge: fit.PassLosses,
-			phaseHand: fit.PassModel}[r.Phase],
+	s := &qmf.ShardStep{
+		Pass: map[phase]qmf.Pass{phaseVisit: qmf.PassEpoch, phaseJudge: qmf.PassLosses,
+			phaseHand: qmf.PassModel}[r.Phase],
 		Epoch: r.Done, Fresh: r.Fresh, Best: r.Kept, V: v,
 		Restore: func(parts []section.Part, warm []transport.Warm) error {
 			words, err := state.restore(parts, len(warm))
 			if err == nil {
-				err = state.fault(monotone.TakeWarm(state.File, warm, words, 0))
+				err = state.fault(qmf.TakeWarm(state.File, warm, words, 0))
 			}
 			return err
 		},
@@ -48,7 +47,7 @@ func (f *Fit) stepQMF(ctx context.Context, r *stage, state *blob, v []float64, r
 func (f *Fit) reduceQMF(r *stage, v []float64, workers *pool.Pool) ([]float64, []section.Part, error) {
 	p := f.plan
 	var best []float64
-	now := &fit.Reduce{Epoch: r.Done, Steps: r.Steps, V: v, Numbers: r.Numbers,
+	now := &qmf.Reduce{Epoch: r.Done, Steps: r.Steps, V: v, Numbers: r.Numbers,
 		StepV: r.Phase == phaseVisit,
 		Restore: func(parts []section.Part) error {
 			if p.Holds {
@@ -57,7 +56,7 @@ func (f *Fit) reduceQMF(r *stage, v []float64, workers *pool.Pool) ([]float64, [
 			}
 			return f.main(r.Number, parts)
 		},
-		Take: func(to *fit.Total) error { return f.takeQMF(r, to) }}
+		Take: func(to *qmf.Total) error { return f.takeQMF(r, to) }}
 	if err := f.of.ReduceQMF(now, workers); err != nil {
 		if format, is := err.(*section.Error); is {
 			err = r.fault(format)
@@ -97,7 +96,7 @@ func (f *Fit) reduceQMF(r *stage, v []float64, workers *pool.Pool) ([]float64, [
 }
 
 // takeQMF adds up what the shards have put into a round.
-func (f *Fit) takeQMF(r *stage, to *fit.Total) error {
+func (f *Fit) takeQMF(r *stage, to *qmf.Total) error {
 	for shard := range f.plan.Shards {
 		b, err := f.takePart(r, shard, to)
 		if err == nil && r.Phase == phaseHand {
@@ -111,7 +110,7 @@ func (f *Fit) takeQMF(r *stage, to *fit.Total) error {
 }
 
 // takePart adds the part of a shard, and returns it.
-func (f *Fit) takePart(r *stage, shard int, to *fit.Total) (*blob, error) {
+func (f *Fit) takePart(r *stage, shard int, to *qmf.Total) (*blob, error) {
 	p, cut := f.plan, f.plan.cut(shard)
 	from, end := cut.Rows()
 	b, err := f.part(r.Number, shard)

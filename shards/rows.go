@@ -11,12 +11,12 @@ import (
 	"sync"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
 // encodeRows returns the rows of a shard.
-func (p *plan) encodeRows(shard int, of *fit.SplitStart) []byte {
+func (p *plan) encodeRows(shard int, of *qmf.SplitStart) []byte {
 	from, to := p.cut(shard).Rows()
 	room := make([]float64, p.N)
 	listed, single := 0, true
@@ -76,13 +76,13 @@ func (p *plan) encodeRows(shard int, of *fit.SplitStart) []byte {
 }
 
 // readRows reads the rows of a shard.
-func (f *Fit) readRows(shard int) (*fit.Shard, error) {
+func (f *Fit) readRows(shard int) (*qmf.Shard, error) {
 	b, err := f.read(kindRows, 0, shard, "FORM", "STRT", "COLS", "CELL", "HELD")
 	if err != nil {
 		return nil, err
 	}
 	p := f.plan
-	r := &fit.Shard{Cut: p.cut(shard)}
+	r := &qmf.Shard{Cut: p.cut(shard)}
 	from, to := r.Cut.Rows()
 	order := make([]int, to-from)
 	for i := range order {
@@ -174,7 +174,7 @@ func decodeHeld(f *section.File, d, n int, holds bool) ([]uint64, error) {
 }
 
 // countVisible counts the visible cells of each row.
-func countVisible(f *section.File, r *fit.Shard, partial bool) ([]int, error) {
+func countVisible(f *section.File, r *qmf.Shard, partial bool) ([]int, error) {
 	d, n := r.X.Dims()
 	visible, row, words := make([]int, d), make([]float64, n), (n+63)/64
 	for i := range visible {
@@ -221,7 +221,7 @@ func numbers[F float32 | float64](f *section.File, count, size int, number func(
 // KeepRows, as many as there is room for. It may be used by several goroutines at once.
 type kept struct {
 	mu       sync.Mutex
-	ofShards map[int]*fit.Shard
+	ofShards map[int]*qmf.Shard
 	given    bool  // KeepRows was called
 	room     int64 // then, in bytes
 }
@@ -229,11 +229,11 @@ type kept struct {
 func (k *kept) keep(bytes int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.ofShards, k.given, k.room = map[int]*fit.Shard{}, true, bytes
+	k.ofShards, k.given, k.room = map[int]*qmf.Shard{}, true, bytes
 }
 
 // rowsOf returns the rows of a shard, read where they are not kept.
-func (f *Fit) rowsOf(shard int) (*fit.Shard, error) {
+func (f *Fit) rowsOf(shard int) (*qmf.Shard, error) {
 	k := &f.kept
 	k.mu.Lock()
 	rows, has := k.ofShards[shard]
@@ -248,7 +248,7 @@ func (f *Fit) rowsOf(shard int) (*fit.Shard, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if bytes := sizeOf(rows); !k.given {
-		k.ofShards = map[int]*fit.Shard{shard: rows}
+		k.ofShards = map[int]*qmf.Shard{shard: rows}
 	} else if _, has := k.ofShards[shard]; !has && bytes <= k.room {
 		k.ofShards[shard] = rows
 		k.room -= bytes
@@ -257,7 +257,7 @@ func (f *Fit) rowsOf(shard int) (*fit.Shard, error) {
 }
 
 // sizeOf is the memory, in bytes, of the numbers of the rows.
-func sizeOf(r *fit.Shard) int64 {
+func sizeOf(r *qmf.Shard) int64 {
 	d, n := r.X.Dims()
 	size := 8 * len(r.Held)
 	switch x := r.X.(type) {

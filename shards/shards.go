@@ -30,6 +30,7 @@ import (
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -59,12 +60,12 @@ type Fit struct {
 	kept  kept
 }
 
-// computation is what the root package computes.
+// computation is what internal/qmf computes, with the models and the errors of the root package.
 type computation interface {
-	Problem(r *fit.Shard, workers *pool.Pool) nmf.Problem
+	Problem(r *qmf.Shard, workers *pool.Pool) nmf.Problem
 	NMF(u, v []float64, j *fit.Journal) (quantmf.Model, error)
-	StepQMF(ctx context.Context, step *fit.ShardStep, r *fit.Shard, workers *pool.Pool) error
-	ReduceQMF(r *fit.Reduce, workers *pool.Pool) error
+	StepQMF(ctx context.Context, step *qmf.ShardStep, r *qmf.Shard, workers *pool.Pool) error
+	ReduceQMF(r *qmf.Reduce, workers *pool.Pool) error
 }
 
 // Round tells how far a fit over shards has come.
@@ -128,11 +129,11 @@ func PlanQMF(ctx context.Context, store Store, shards int, x quantmf.Rows, rank 
 // begin writes the plan of a fit of the kind.
 func begin(ctx context.Context, kind uint32, store Store, shards int, x quantmf.Rows, rank int,
 	opts []quantmf.FitOption) error {
-	of, hash, err := quantmf.Split(fit.Door{}).Plan(kind, x, rank, opts)
+	of, hash, err := quantmf.Split(qmf.Door{}).Plan(kind, x, rank, opts)
 	if err != nil {
 		return err
 	}
-	p := &plan{Split: *of.Of(), Shards: shards, ID: (hash ^ uint64(shards)) * 1099511628211}
+	p := &plan{Plan: *of.Of(), Shards: shards, ID: (hash ^ uint64(shards)) * 1099511628211}
 	p.setRuns()
 	if err := p.checkShards(); err != nil {
 		return err
@@ -148,7 +149,7 @@ func begin(ctx context.Context, kind uint32, store Store, shards int, x quantmf.
 	if err != nil {
 		return err
 	}
-	p.Split = *of.Of() // with what the start has chosen
+	p.Plan = *of.Of() // with what the start has chosen
 	return ofBlobs((&Fit{store: store, plan: p}).begin(ctx, first))
 }
 
@@ -179,7 +180,7 @@ func Open(store Store) (*Fit, error) {
 	if err != nil {
 		return nil, ofBlobs(err)
 	}
-	return &Fit{store: store, plan: p, of: quantmf.Split(fit.Door{}).Open(&p.Split)}, nil
+	return &Fit{store: store, plan: p, of: quantmf.Split(qmf.Door{}).Open(&p.Plan)}, nil
 }
 
 // Shards returns the number of shards.

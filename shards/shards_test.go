@@ -20,7 +20,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/random"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/section"
@@ -655,12 +655,12 @@ func TestShardOptions(t *testing.T) {
 
 // rowsIn is a fit whose store has the rows of x and no plan.
 func rowsIn(s *shelf, shards int, x quantmf.Mat, held []uint64, partial bool) *Fit {
-	f := &Fit{store: s, plan: &plan{Shards: shards, Split: fit.Split{Kind: section.QMF, D: x.Rows, N: x.Cols,
+	f := &Fit{store: s, plan: &plan{Shards: shards, Plan: qmf.Plan{Kind: section.QMF, D: x.Rows, N: x.Cols,
 		K: 1, Partial: partial, Holds: true}}}
 	f.plan.setRuns()
 	for shard := range shards {
 		s.Put(f.plan.whom(kindRows, 0, shard).name(), f.plan.encodeRows(shard,
-			&fit.SplitStart{Held: held, Row: func(_ []float64, i int) []float64 { return x.Row(i) }}))
+			&qmf.SplitStart{Held: held, Row: func(_ []float64, i int) []float64 { return x.Row(i) }}))
 	}
 	return f
 }

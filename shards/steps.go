@@ -8,11 +8,12 @@ import (
 	"errors"
 
 	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
 // begin writes the rows and the first state of every shard, the first round, and last the plan itself.
-func (f *Fit) begin(ctx context.Context, first *fit.SplitStart) error {
+func (f *Fit) begin(ctx context.Context, first *qmf.SplitStart) error {
 	p := f.plan
 	r := &stage{Journal: fit.NewJournal(p.Patience, p.Epochs, p.Holds), Numbers: first.Numbers}
 	if p.Kind == section.NMF {
@@ -50,7 +51,7 @@ var ErrNotReduced = errors.New("the round before is not reduced yet")
 type made struct {
 	real  []section.Part
 	index []uint64
-	part  fit.ShardPart
+	part  qmf.ShardPart
 }
 
 // step makes the step of one shard in a round from its state and V. It does nothing if its blobs are whole

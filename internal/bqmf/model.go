@@ -5,6 +5,7 @@ package bqmf
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 )
@@ -21,6 +22,13 @@ func (m *Model) Dims() (d, n int) {
 		return 0, 0
 	}
 	return m.D, m.N
+}
+
+// Conditional returns the conditional mean of every cell.
+func (m *Model) Conditional(p *pool.Pool) fit.Dense {
+	out := fit.NewDense(m.Dims())
+	m.Each(p, false, func(t *Table, i, j int, mean, dev float64) { out.Row(i)[j] = t.Conditional(mean, dev) })
+	return out
 }
 
 // Each calls g for every cell, with the table of its row and the normal distribution of the cell on the scale

@@ -54,9 +54,9 @@ type Algorithm interface {
 	// Resume brings the fit to the state of a checkpoint, from which c.Fill reads the arrays and the
 	// integers.
 	Resume(a *Attempt, c *Checkpoint) error
-	// Model returns the model at the state that a has kept, otherwise at the current one,
+	// Made returns what a model is made of, at the state that a has kept, otherwise at the current one,
 	// and makes the journal's entry for it exact.
-	Model(a *Attempt) (Model, error)
+	Made(a *Attempt) (any, error)
 }
 
 // Model is a model of x', which the Models of a task know.
@@ -64,6 +64,8 @@ type Model any
 
 // Models is what the driver asks of the models of a task.
 type Models interface {
+	// Model returns the model of what a fit has made.
+	Model(made any) Model
 	// Objective is the loss by which the best of several fits is chosen.
 	Objective(m Model) float64
 	// File returns a model as a file. A fit that resumed from numbers that no fit has, each of them in its
@@ -171,12 +173,13 @@ func (t *Task) Drive(ctx context.Context, fresh func(Run) Algorithm) (best Model
 			t.Pool.Bind(ended{ctx})
 		}
 		a.Journal.Cut()
-		m, late := a.Fit.Model(a)
+		made, late := a.Fit.Made(a)
 		if err == nil && late != nil {
 			if err = StoppedAt(a.Journal.Done, late); t.Discard {
 				break
 			}
 		}
+		m := t.Models.Model(made)
 		if best == nil || t.Models.Objective(m) < t.Models.Objective(best) {
 			best = m
 			if t.Save != nil && t.Restarts > 1 {

@@ -13,7 +13,7 @@ package fit
 // Under Frobenius the maps of QMF and QMFQ are free to give every row an offset. Where x has a
 // negative value the shift of a row is its lowest visible value: x' is not negative,
 // starts and floors are relative to the range of the row, and q_1 alone may be of either
-// sign (internal/monotone).
+// sign (internal/qmf).
 
 import (
 	"math"

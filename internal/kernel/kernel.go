@@ -429,7 +429,7 @@ func LogSumRows(r, x []float64, stride, rows int) float64 {
 // LogSum returns Σ x log2 r of any number of samples; see [LogSumRows].
 func LogSum(r, x []float64) float64 { return logSum(r, x[:len(r)]) }
 
-// AdamStep moves x against its gradient g by the rule of Kingma and Ba (internal/monotone): it makes mu and
+// AdamStep moves x against its gradient g by the rule of Kingma and Ba (internal/qmf): it makes mu and
 // nu the moments with g, and subtracts rate mu/(√(nu/c2) + 1e-8).
 func AdamStep(x, g, mu, nu []float64, rate, c2 float64) {
 	adamStep(x, g[:len(x)], mu[:len(x)], nu[:len(x)], rate, c2)

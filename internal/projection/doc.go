@@ -2,7 +2,7 @@
 // a matrix UV of rank k near a d × n matrix Y, and applies the transposed Jacobian, which
 // carries a gradient at UV back to Y.
 //
-//	p := New(kind, updates, size, seen, workers)
+//	p := New(choice, size, seen, workers)
 //	p.Forward(y, start)      UV = Π_k(Y)
 //	p.Result()               U and V
 //	p.Backward(wbar, ybar)   from the gradient at UV to the one at Y

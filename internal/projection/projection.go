@@ -19,6 +19,12 @@ const (
 	SVD                       // the truncated singular value decomposition
 )
 
+// Choice is a kind and, of one by updates, their number.
+type Choice struct {
+	Kind    Kind
+	Updates int
+}
+
 // Size is the size of a projection: d × n matrices Y onto those of rank k, all at least 1.
 type Size struct{ D, N, K int }
 

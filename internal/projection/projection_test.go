@@ -72,7 +72,7 @@ func (p *problem) seen() Seen {
 func (p *problem) row(w []float64, f Factors, i int) { kernel.Combine(w, f.U[i*p.k:(i+1)*p.k], f.V) }
 
 func (p *problem) projector(m method, workers *pool.Pool) Projector {
-	return New(m.kind, m.updates, p.size(), p.seen(), workers)
+	return New(Choice{m.kind, m.updates}, p.size(), p.seen(), workers)
 }
 
 // value is the functional at y.

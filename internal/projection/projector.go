@@ -19,11 +19,12 @@ type Projector interface {
 	Backward(wbar, ybar []float64)
 }
 
-// New returns a projector of the given kind, with that number of updates, at least 1,
+// New returns a projector of the chosen kind, with that number of updates, at least 1,
 // which an SVD does without. An SVD needs every cell: it does not call seen.
-func New(kind Kind, updates int, size Size, seen Seen, workers *pool.Pool) Projector {
-	if kind == SVD {
+func New(by Choice, size Size, seen Seen, workers *pool.Pool) Projector {
+	if by.Kind == SVD {
 		return newTruncated(size, workers)
 	}
-	return newUnrolled(kind, updates, spacing(updates, size.stateSize(seen != nil)), size, seen, workers)
+	between := spacing(by.Updates, size.stateSize(seen != nil))
+	return newUnrolled(by.Kind, by.Updates, between, size, seen, workers)
 }

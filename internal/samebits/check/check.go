@@ -126,6 +126,14 @@ func Same(t testing.TB, got, want []float64, what string, args ...any) {
 	}
 }
 
+// Slow leaves a test out of the quickest, those under -short.
+func Slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
+}
+
 // Workers returns a pool of so many.
 func Workers(t testing.TB, many int) *pool.Pool {
 	p := pool.New(many, many)

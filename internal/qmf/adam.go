@@ -1,4 +1,4 @@
-package monotone
+package qmf
 
 // This file holds the step rule of Kingma and Ba (2015) over slices, the state that goes from step to step,
 // and the cosine schedule of the rate,

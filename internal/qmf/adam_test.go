@@ -1,4 +1,4 @@
-package monotone
+package qmf
 
 import (
 	"math"

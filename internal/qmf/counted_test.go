@@ -1,15 +1,19 @@
-package quantmf
+package qmf
 
 // Tests that fits draw their arrays from the arena of their pool, which counts them.
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/projection"
+	"github.com/quantmf/quantmf/internal/random"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // TestCounted: what the constructors of fits make, the arena has counted, and one that only counts says the
@@ -17,24 +21,25 @@ import (
 func TestCounted(t *testing.T) {
 	Slow(t)
 	const d, n, k = 8192, 100, 30
-	x := Lognormal(d, n)
-	for name, change := range map[string]func(c *config){
-		"Gauss–Newton": func(c *config) {}, "one batch": func(c *config) { c.batchRows = d },
-		"Adam": func(c *config) { c.squash = SquashNone }, "one batch by Adam": func(c *config) {
-			c.squash, c.batchRows = SquashNone, d
+	r := random.Split(1, 1)
+	x := drawn(d, n, func() float64 { return math.Exp(Normal(&r)) })
+	for name, change := range map[string]func(c *Settings){
+		"Gauss–Newton": func(c *Settings) {}, "one batch": func(c *Settings) { c.BatchRows = d },
+		"Adam": func(c *Settings) { c.Squash = transport.None }, "one batch by Adam": func(c *Settings) {
+			c.Squash, c.BatchRows = transport.None, d
 		},
-		"the paper": func(c *config) { c.start = StartUniform },
-		"QMFQ":      func(c *config) { c.settleQMFQ() },
+		"the paper": func(c *Settings) { c.Start = StartUniform },
+		"QMFQ":      func(c *Settings) { c.BatchRows, c.Projection = d, by(projection.KL, 5) },
 	} {
-		c := qmfDefaults()
+		c := Defaults()
 		change(&c)
-		cells := Must(newCells(x, &c.settings))(t)
+		cells := Must(cellsOf(x, &c))(t)
 		construct := func(p *pool.Pool, cells *fit.Cells) any {
 			run := fit.Run{Pool: p, Seed: 1, Progress: fit.Silent(context.Background())}
 			if name == "QMFQ" {
-				return newQMFQFit(cells, k, &c.settings, run)
+				return newQMFQFit(cells, k, &c, run)
 			}
-			return newQMFFit(cells, k, &c.settings, run)
+			return newQMFFit(cells, k, &c, run)
 		}
 		made, dry := pool.New(2, d), pool.Idle(2, d)
 		made.Memory = pool.NewArena()

@@ -1,4 +1,4 @@
-package quantmf
+package qmf
 
 // This file holds the factors U and V during a fit, and the starts of them that need no other
 // fit: random numbers, and singular vectors. Singular vectors are found by subspace iteration with
@@ -19,9 +19,9 @@ import (
 type factors struct {
 	d, n, np, k int
 	u, v        []float64
-	fixed       int  // the first so many columns of U stay
-	given       Mat  // these columns, where they are at hand
-	few         bool // cells are missing, and few are seen (fewSeen): no NMF by Newton's method
+	fixed       int       // the first so many columns of U stay
+	given       fit.Dense // these columns, where they are at hand
+	few         bool      // cells are missing, and few are seen (FewSeen): no NMF by Newton's method
 }
 
 func newFactors(a *pool.Arena, d, n, k int) *factors {
@@ -33,12 +33,12 @@ func (f *factors) rowU(i int) []float64 { return f.u[i*f.k : (i+1)*f.k] }
 
 func (f *factors) rowV(c int) []float64 { return f.v[c*f.np : c*f.np+f.n] }
 
-func (f *factors) matU() Mat {
-	return Mat{Rows: f.d, Cols: f.k, Data: append([]float64(nil), f.u...), Stride: f.k}
+func (f *factors) matU() fit.Dense {
+	return fit.Dense{Rows: f.d, Cols: f.k, Data: append([]float64(nil), f.u...), Stride: f.k}
 }
 
-func (f *factors) matV() Mat {
-	m := NewMat(f.k, f.n)
+func (f *factors) matV() fit.Dense {
+	m := fit.NewDense(f.k, f.n)
 	for c := range f.k {
 		copy(m.Row(c), f.rowV(c))
 	}
@@ -74,7 +74,7 @@ func (f *factors) setAside(samples []int) {
 	}
 }
 
-func (f *factors) copyFrom(u, v Mat) {
+func (f *factors) copyFrom(u, v fit.Dense) {
 	for i := range f.d {
 		copy(f.rowU(i), u.Row(i))
 	}

@@ -1,4 +1,4 @@
-package quantmf
+package qmf
 
 // This file holds the steps of U and V in the epochs of a QMF. Let w̄_i be the gradient at w_i = (UV)_i, in
 // units of the row's loss. At each visit of a row U_i makes a step, and after each batch V: Gauss–Newton
@@ -13,7 +13,6 @@ import (
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
-	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
 )
@@ -47,25 +46,25 @@ type factorSteps interface {
 
 // newFactorSteps makes the steps of a fit that visits so many rows at a time.
 func newFactorSteps(f *qmfFit, slots int) factorSteps {
-	if a := f.pool.Memory; !f.gaussian(f.k) {
-		s := &adamSteps{fit: f, logU: a.Floats(f.d, f.k), momU: monotone.NewMoment(a, f.d, f.k),
+	if a := f.pool.Memory; !f.Gaussian(f.k) {
+		s := &adamSteps{fit: f, logU: a.Floats(f.d, f.k), momU: NewMoment(a, f.d, f.k),
 			u: a.Floats(slots, f.k)}
 		s.makeColumns()
 		return s
 	}
 	if f.inflation.whole {
-		return newGaussSteps(f, gauss.NewWhole(f.pool, f.cut, f.k, f.np, slots, f.batchRows))
+		return newGaussSteps(f, gauss.NewWhole(f.pool, f.cut, f.k, f.np, slots, f.BatchRows))
 	}
-	return newGaussSteps(f, gauss.NewSteps(f.pool, f.d, f.k, f.np, f.batchRows))
+	return newGaussSteps(f, gauss.NewSteps(f.pool, f.d, f.k, f.np, f.BatchRows))
 }
 
 // penaltyU is the weight of the penalty in the step of row i of U, in the units of the row's loss.
 // penaltyV is that in the step of V after so many rows, in the units of the whole loss.
 func (f *qmfFit) penaltyU(i int) float64 {
-	return min(f.penalty/float64(f.k)/f.heaviness(i), limit.Penalty)
+	return min(f.Penalty/float64(f.k)/f.heaviness(i), limit.Penalty)
 }
 func (f *qmfFit) penaltyV(rows float64) float64 {
-	return min(f.penalty*rows/float64(f.k*f.n)/f.scale, limit.Penalty)
+	return min(f.Penalty*rows/float64(f.k*f.n)/f.scale, limit.Penalty)
 }
 
 // gaussSteps are Gauss–Newton steps.
@@ -145,7 +144,7 @@ func (s *gaussSteps) walkV(visit func(array section.Part, best []float64)) {
 type adamSteps struct {
 	fit        *qmfFit
 	logU, logV []float64 // Ũ, Ṽ; U and V hold their exponentials
-	momU, momV monotone.Moment
+	momU, momV Moment
 	gradV      []float64  // k × np: the gradient at Ṽ
 	u          []float64  // slots × k: rows of U before their steps, times relativeUnit
 	sums       *pool.Sums // of gradV over one batch of all rows; nil where there are several batches
@@ -154,7 +153,7 @@ type adamSteps struct {
 // makeColumns makes what the steps of V take.
 func (s *adamSteps) makeColumns() {
 	f, a := s.fit, s.fit.pool.Memory
-	s.logV, s.momV = a.Floats(f.k, f.np), monotone.NewMoment(a, f.k, f.np)
+	s.logV, s.momV = a.Floats(f.k, f.np), NewMoment(a, f.k, f.np)
 	if !f.inflation.whole {
 		s.gradV = a.Floats(f.k, f.np)
 	} else if s.sums = pool.NewSums(a, f.cut, f.k, f.np); len(s.sums.Parts) == 1 {
@@ -241,7 +240,7 @@ func (s *adamSteps) stepColumns(_, t int) {
 	for j := range g[:f.n] {
 		g[j] = float64(g[j]*v[j]) + float64(pen*lv[j])
 	}
-	s.momV.Step(s.logV, g[:f.n], lo, lo+f.n, monotone.Pace{Rate: f.at.Rate, Count: f.stepsV})
+	s.momV.Step(s.logV, g[:f.n], lo, lo+f.n, Pace{Rate: f.at.Rate, Count: f.stepsV})
 	kernel.Confine(lv[:f.n], -f.maxLogFactor, f.maxLogFactor)
 	kernel.Exp(v[:f.n], lv)
 }
@@ -252,12 +251,20 @@ func (s *adamSteps) meanSquares() float64 {
 	return meanSquare(s.logU) + float64(meanSquare(s.logV)*float64(f.np)/float64(f.n))
 }
 
+func meanSquare(v []float64) float64 {
+	s := 0.0
+	for _, x := range v {
+		s += float64(x*x) / float64(len(v))
+	}
+	return s
+}
+
 func (s *adamSteps) walkU(visit func(array section.Part, best []float64)) {
 	visit(section.Within(s.logU, -s.fit.maxLogFactor, s.fit.maxLogFactor), nil)
-	monotone.WalkMoments(visit, s.momU)
+	WalkMoments(visit, s.momU)
 }
 
 func (s *adamSteps) walkV(visit func(array section.Part, best []float64)) {
 	visit(section.Within(s.logV, -s.fit.maxLogFactor, s.fit.maxLogFactor), nil)
-	monotone.WalkMoments(visit, s.momV)
+	WalkMoments(visit, s.momV)
 }

@@ -1,4 +1,4 @@
-package quantmf
+package qmf
 
 // This file holds what the maps of rows have while they are fitted, T of every row (inflate.go) and T'
 // (deflate.go): their parameters, and a workspace a worker, in which one row after the other is transported
@@ -7,19 +7,18 @@ package quantmf
 import (
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // mapRows is an increasing map of every row during a fit.
 type mapRows struct {
-	*settings
+	*Settings
 	cells *fit.Cells
-	monotone.Maps
+	Maps
 	pool   *pool.Pool
-	spaces []rowSpace    // one a worker
-	at     monotone.Pace // the rate and the number of Adam's next step
+	spaces []rowSpace // one a worker
+	at     Pace       // the rate and the number of Adam's next step
 
 	op op                      // that runs
 	do func(worker, piece int) // does a piece of it; made once, so that no loop allocates
@@ -98,7 +97,7 @@ func (m *mapRows) read(v *rowSpace, i int) {
 func (m *mapRows) load(v *rowSpace, x []float64, i int) {
 	p := transport.Problem{
 		X: x[:m.cells.N], Observed: v.observed, Logits: m.Logits(i),
-		Squash: transport.Kind(m.squash), Epsilon: m.epsilon,
+		Squash: m.Squash, Epsilon: m.Epsilon,
 	}
 	if v.weights != nil {
 		p.A, p.Weighed = v.weights[:m.cells.N], true

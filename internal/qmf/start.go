@@ -1,4 +1,4 @@
-package quantmf
+package qmf
 
 // This file holds where a fit of QMF starts: its first factors and quantiles. A fit that
 // starts near a minimum needs fewer epochs. In noisy data a fit also stays near its start,
@@ -27,7 +27,7 @@ package quantmf
 // neighbouring targets. So a heavy tail has levels of its own.
 //
 // q starts from the empirical quantiles of the row at the middles of the levels, and then takes 20 EM
-// steps (internal/monotone) at the plan of the starting UV. Before the first epoch the fit has about
+// steps (monotone.go) at the plan of the starting UV. Before the first epoch the fit has about
 // the loss of the NMF itself.
 //
 // # The choice
@@ -57,14 +57,14 @@ package quantmf
 
 import (
 	"cmp"
-	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
+
+	"github.com/quantmf/quantmf/internal/fit"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/place"
@@ -100,21 +100,21 @@ func (f *qmfFit) losses() fit.Losses {
 
 // openChoices returns the starts that are open, the pairs of λ and τ to be tried first, and all λ. λ and τ
 // that are not open are the same in all.
-func (f *qmfFit) openChoices() (starts []Start, first []prospect, lambdas []float64) {
+func (f *qmfFit) openChoices() (starts []Start, first []Prospect, lambdas []float64) {
 	starts = []Start{f.origin}
 	if f.origin == StartAuto {
 		starts = []Start{StartScores, StartNMF}
 	}
 	lambdas = []float64{max(f.lambda, 0)}
-	if f.lambda < 0 && f.mayHaveLine() {
+	if f.lambda < 0 && f.MayHaveLine() {
 		lambdas = trialShrinkages[:]
 	}
 	for _, c := range firstTrials {
 		if len(lambdas) == 1 {
-			c.lambda = lambdas[0]
+			c.Lambda = lambdas[0]
 		}
-		if f.settings.line >= 0 || !f.mayHaveLine() {
-			c.line = f.line
+		if f.Settings.Line >= 0 || !f.MayHaveLine() {
+			c.Line = f.line
 		}
 		if !slices.Contains(first, c) {
 			first = append(first, c)
@@ -127,19 +127,19 @@ func (f *qmfFit) openChoices() (starts []Start, first []prospect, lambdas []floa
 func (f *qmfFit) choose() error {
 	starts, first, lambdas := f.openChoices()
 	f.lambda = max(f.lambda, 0)
-	if f.init {
-		if f.settings.line < 0 && f.mayHaveLine() {
+	if f.Init {
+		if f.Settings.Line < 0 && f.MayHaveLine() {
 			f.line = lineOfInit
 		}
 		return nil
 	}
-	chosen := f.settings.chosen
-	if chosen != nil && chosen.made {
-		f.origin, f.lambda, f.line, f.startShare = chosen.start, chosen.lambda, chosen.line, chosen.share
-		f.rests = chosen.rests && f.mayRest
+	chosen := f.Settings.Chosen
+	if chosen != nil && chosen.Made {
+		f.origin, f.lambda, f.line, f.startShare = chosen.Start, chosen.Lambda, chosen.Line, chosen.Share
+		f.rests = chosen.Rests && f.MayRest
 		return nil
 	}
-	f.origin, f.line = starts[0], first[0].line
+	f.origin, f.line = starts[0], first[0].Line
 	told := len(starts)*len(first)*len(lambdas) == 1
 	if told && f.origin != StartNMF {
 		return nil
@@ -152,7 +152,7 @@ func (f *qmfFit) choose() error {
 		return err
 	}
 	if told {
-		trial := t.fit(prospect{start: f.origin, lambda: f.lambda, line: f.line}, f.progress.Within(0, 1))
+		trial := t.fit(Prospect{Start: f.origin, Lambda: f.lambda, Line: f.line}, f.progress.Within(0, 1))
 		err := trial.startFactors()
 		f.startShare = trial.startShare
 		return err
@@ -166,7 +166,7 @@ func (f *qmfFit) choose() error {
 	for s, start := range starts {
 		open := slices.Clone(first)
 		for i := range open {
-			open[i].start = start
+			open[i].Start = start
 		}
 		if err := t.from(open, f.progress.Within(float64(s)*each, float64(s+1)*each)); err != nil {
 			return err
@@ -176,10 +176,10 @@ func (f *qmfFit) choose() error {
 		return err
 	}
 	best, _ := t.chosen()
-	var open []prospect
+	var open []Prospect
 	for _, lambda := range lambdas {
 		if lambda != best.lambda {
-			open = append(open, prospect{start: best.origin, lambda: lambda, line: best.line})
+			open = append(open, Prospect{Start: best.origin, Lambda: lambda, Line: best.line})
 		}
 	}
 	if err := t.from(open, f.progress.Within(firstEpochs, lastMaps)); err != nil {
@@ -192,7 +192,7 @@ func (f *qmfFit) choose() error {
 	f.startShare = t.share
 	f.origin, f.lambda, f.line = best.origin, min(best.lambda, f.maxShrinkage), best.line
 	if chosen != nil {
-		*chosen = startChoice{prospect{f.origin, f.lambda, f.line, f.rests}, f.startShare, true}
+		*chosen = Choice{Prospect{f.origin, f.lambda, f.line, f.rests}, f.startShare, true}
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (f *qmfFit) choose() error {
 func (f *qmfFit) reserve() {
 	starts, first, lambdas := f.openChoices()
 	told := len(starts)*len(first)*len(lambdas) == 1
-	if !f.init && (!told || starts[0] == StartNMF) && min(f.d, f.n) > 2 { // else no cell can be hidden
+	if !f.Init && (!told || starts[0] == StartNMF) && min(f.d, f.n) > 2 { // else no cell can be hidden
 		done := f.pool.Part()
 		t, _ := f.newTrials()
 		made := make([]*qmfFit, max(len(starts)*len(first), len(lambdas)))
@@ -226,9 +226,9 @@ func (f *qmfFit) reserve() {
 // reserveFactors takes what startFactors takes.
 func (f *qmfFit) reserveFactors() {
 	defer f.pool.Part()()
-	x, loss, a := f.cells, f.loss, f.pool.Memory
+	x, loss, a := f.cells, f.Loss, f.pool.Memory
 	switch {
-	case f.init || f.origin == StartUniform:
+	case f.Init || f.origin == StartUniform:
 		return
 	case f.origin == StartScores:
 		if rows := f.scoredRows(); rows < f.d {
@@ -240,7 +240,7 @@ func (f *qmfFit) reserveFactors() {
 		newFactors(a, f.d, f.n, f.k) // the best ones of approach
 	}
 	f.reserveSome(x, loss, someSamples(loss, float64(f.d), float64(f.n)), f.pool)
-	f.approximate(x, loss, mostShare, f.part(0, 1))
+	f.approximate(x, loss, MostShare, f.part(0, 1))
 }
 
 // reserveMaps takes what startMaps takes.
@@ -265,7 +265,7 @@ func (f *factors) reserveSome(x *fit.Cells, loss divergence.Loss, samples float6
 // trials are short fits of some cells, with a tenth of them hidden.
 type trials struct {
 	of       *qmfFit
-	settings settings
+	settings Settings
 	hidden   *fit.Cells
 	made     []*qmfFit          // those that have maps and wait for their epochs
 	begun    map[Start]*factors // with which the trials of a start began
@@ -279,28 +279,28 @@ type trials struct {
 func (f *qmfFit) newTrials() (*trials, error) {
 	src := random.Split(f.seed, 3)
 	const share = 0.1 // of the visible cells, which is hidden from the trials
-	t := &trials{of: f, settings: *f.settings, begun: map[Start]*factors{}}
+	t := &trials{of: f, settings: *f.Settings, begun: map[Start]*factors{}}
 	c := &t.settings
-	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, share, true, 0, src.Uint64()
+	c.Epochs, c.Validation, c.Missing, c.Patience, c.Seed = trialEpochs, share, true, 0, src.Uint64()
 	if a := f.pool.Memory; a.Dry() {
-		t.hidden = f.cells.NotSampled(a, trialRows, trialCells, f.rules(), c.rules())
+		t.hidden = f.cells.NotSampled(a, TrialRows, TrialCells, f.Rules(), c.Rules())
 		return t, nil
 	}
-	some, weights, rows := f.cells.Sample(trialRows, trialCells, &src, f.pool)
+	some, weights, rows := f.cells.Sample(TrialRows, TrialCells, &src, f.pool)
 	if err := f.pool.Err(); err != nil {
 		return nil, err
 	}
-	rules, err := c.rules(), error(nil)
+	rules, err := c.Rules(), error(nil)
 	rules.Weights = weights
 	if t.hidden, err = fit.Read(some, rules); err != nil {
 		return nil, nil
 	}
 	t.hidden.Pool = f.pool
 	t.hidden.Units = f.cells.Units.Pick(rows)
-	if c.fixed > 0 {
-		c.fixedU = NewMat(len(rows), c.fixed)
+	if c.Fixed > 0 {
+		c.FixedU = fit.NewDense(len(rows), c.Fixed)
 		for r, i := range rows {
-			copy(c.fixedU.Row(r), f.fixedU.Row(i))
+			copy(c.FixedU.Row(r), f.FixedU.Row(i))
 		}
 	}
 	return t, nil
@@ -308,7 +308,7 @@ func (f *qmfFit) newTrials() (*trials, error) {
 
 // from makes the trials of some choices from one start up to their first maps. They begin with the same
 // factors.
-func (t *trials) from(open []prospect, progress fit.Progress) error {
+func (t *trials) from(open []Prospect, progress fit.Progress) error {
 	if len(open) == 0 {
 		return nil
 	}
@@ -319,7 +319,7 @@ func (t *trials) from(open []prospect, progress fit.Progress) error {
 		t.made, twins = append(t.made, trial), append(twins, trial.inflation)
 	}
 	made := t.made[len(t.made)-len(open):]
-	begun := t.begun[open[0].start]
+	begun := t.begun[open[0].Start]
 	if begun == nil {
 		if err := made[0].startFactors(); err != nil {
 			return err
@@ -327,7 +327,7 @@ func (t *trials) from(open []prospect, progress fit.Progress) error {
 		begun = newFactors(nil, made[0].d, made[0].n, t.of.k)
 		copy(begun.u, made[0].u)
 		copy(begun.v, made[0].v)
-		t.begun[open[0].start], t.share = begun, max(t.share, made[0].startShare)
+		t.begun[open[0].Start], t.share = begun, max(t.share, made[0].startShare)
 	}
 	for _, trial := range made {
 		copy(trial.u, begun.u)
@@ -347,12 +347,12 @@ func (t *trials) race(most int, progress fit.Progress) error {
 	for i, trial := range made {
 		part := progress.Within(float64(i)/float64(len(made)), float64(i+1)/float64(len(made)))
 		// Of a trial no state is kept, and its loss on hidden cells is evaluated at its end alone.
-		a := &fit.Attempt{Fit: trial, Journal: fit.NewJournal(t.settings.patience, t.settings.epochs, false)}
+		a := &fit.Attempt{Fit: trial, Journal: fit.NewJournal(t.settings.Patience, t.settings.Epochs, false)}
 		a.Note(trial.losses())
 		if t.take(trial, 0) {
 			t.rows = slices.Clone(trial.rowHeld)
 		}
-		if err := a.Advance(&part, t.settings.epochs, nil); err != nil {
+		if err := a.Advance(&part, t.settings.Epochs, nil); err != nil {
 			return err
 		}
 		trial.run(evaluateRows, trial.d)
@@ -377,17 +377,17 @@ func (t *trials) take(trial *qmfFit, after int) bool {
 // chosen returns the best trial, and whether it is that before its epochs.
 func (t *trials) chosen() (best *qmfFit, rests bool) {
 	better := func(i int) int { return cmp.Compare(t.rows[i], t.best[1].rowHeld[i]) } // after epochs
-	if t.settings.mayRest && t.least[0] < t.least[1] && !moreRows(len(t.rows), better) {
+	if t.settings.MayRest && t.least[0] < t.least[1] && !order.MoreAbove(len(t.rows), better) {
 		return t.best[0], true
 	}
 	return t.best[1], false
 }
 
-// fit returns the trial of a prospect. It is evaluated once, after its epochs.
-func (t *trials) fit(c prospect, progress fit.Progress) *qmfFit {
+// fit returns the trial of a Prospect. It is evaluated once, after its epochs.
+func (t *trials) fit(c Prospect, progress fit.Progress) *qmfFit {
 	trial := newQMFFit(t.hidden, t.of.k, &t.settings,
-		fit.Run{Pool: t.of.pool, Seed: t.settings.seed, Progress: progress})
-	trial.origin, trial.lambda, trial.line, trial.evaluated = c.start, c.lambda, c.line, false
+		fit.Run{Pool: t.of.pool, Seed: t.settings.Seed, Progress: progress})
+	trial.origin, trial.lambda, trial.line, trial.evaluated = c.Start, c.Lambda, c.Line, false
 	trial.startShare, trial.few = 0, t.of.few
 	return trial
 }
@@ -397,10 +397,10 @@ func (f *qmfFit) startFactors() error {
 	if err := f.progress.Enter(fit.PhaseFactors); err != nil {
 		return err
 	}
-	x, loss := f.cells, f.loss
+	x, loss := f.cells, f.Loss
 	switch {
-	case f.init:
-		f.factors.copyFrom(f.initU, f.initV)
+	case f.Init:
+		f.factors.copyFrom(f.InitU, f.InitV)
 		f.hold()
 		return nil
 	case f.origin == StartUniform:
@@ -448,10 +448,10 @@ func (f *factors) factorise(x *fit.Cells, loss divergence.Loss, share, maxLogFac
 }
 
 // scoredRows is of how many rows the NMF of scores is made, the others being placed by its V: all of up to
-// fewScores cells. Placing knows no given columns of U.
+// FewScores cells. Placing knows no given columns of U.
 func (f *qmfFit) scoredRows() int {
-	rows := max(fewScores/f.n, leastRows*f.k)
-	if float64(f.d)*float64(f.n) <= float64(fewScores) || f.fixed > 0 {
+	rows := max(FewScores/f.n, leastRows*f.k)
+	if float64(f.d)*float64(f.n) <= float64(FewScores) || f.fixed > 0 {
 		return f.d
 	}
 	return min(rows, f.d)
@@ -472,7 +472,7 @@ func (f *qmfFit) fromRows(count int) error {
 	g := &factors{d: count, n: f.n, np: f.np, k: f.k, u: a.Floats(count, f.k), v: f.v, few: f.few}
 	rules := fit.Rules{Loss: divergence.KL, Missing: true, Mapped: true, Weights: f.cells.WeightsOf(rows)}
 	// The share of the work after which V is there; rows a report, and workers of each.
-	factorised, together, readers, searchers := 0.5, rowsPlaced, 1, p.Workers()
+	factorised, together, readers, searchers := 0.5, RowsPlaced, 1, p.Workers()
 	if f.cells.EachWeighed() {
 		together, readers, searchers = 1, searchers, 1
 	}
@@ -617,8 +617,8 @@ func (f *factors) startMethod(x *fit.Cells, loss divergence.Loss, p *pool.Pool) 
 // startMethod.
 func (f *factors) approach(x *fit.Cells, loss divergence.Loss, run fit.Run) (share float64, err error) {
 	method, epochs := f.startMethod(x, loss, run.Pool)
-	best, most := newFactors(nil, f.d, f.n, f.k), mostShare*epochs
-	watch := fit.Watch{Patience: patienceOf(epochs)}
+	best, most := newFactors(nil, f.d, f.n, f.k), MostShare*epochs
+	watch := fit.Watch{Patience: PatienceOf(epochs)}
 	watch.See(0, math.Inf(1)) // one epoch is made at least
 	_, err = method.Begin()
 	for e, stop := 1, false; err == nil && e <= most && !stop; e++ {
@@ -641,10 +641,10 @@ func (f *factors) approach(x *fit.Cells, loss divergence.Loss, run fit.Run) (sha
 }
 
 // someSamples returns how many of n samples an NMF begins with, 0 where it begins with all: no more than have
-// fit.MostSampled cells, and a quarter of startSamples at least.
+// fit.MostSampled cells, and a quarter of StartSamples at least.
 func someSamples(loss divergence.Loss, d, n float64) float64 {
-	some := min(startSamples, math.Floor(fit.MostSampled/d))
-	if loss != divergence.KL || n < 4*startSamples || 4*some < startSamples {
+	some := min(StartSamples, math.Floor(fit.MostSampled/d))
+	if loss != divergence.KL || n < 4*StartSamples || 4*some < StartSamples {
 		return 0
 	}
 	return some
@@ -679,9 +679,9 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share fl
 	}
 	means := make([]float64, f.k)
 	for t := range means {
-		means[t] = meanOf(g.rowV(t))
+		means[t] = elem.Mean(g.rowV(t))
 	}
-	if meanOf(g.u) == 0 || meanOf(means) == 0 {
+	if elem.Mean(g.u) == 0 || elem.Mean(means) == 0 {
 		return false, nil
 	}
 	copy(f.u, g.u)
@@ -698,7 +698,7 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share fl
 // model. Samples that take no part have the mean of the others, which changes no mean.
 func (f *qmfFit) beginSteps() {
 	f.setAside(f.cells.LeftOut())
-	f.steps.begin(f.origin == StartUniform && !f.init || f.settings.maps != nil)
+	f.steps.begin(f.origin == StartUniform && !f.Init || f.Settings.Begun != nil)
 }
 
 // startMaps fills F and q for the factors, and computes the losses. It does the same for twins, fits of
@@ -730,28 +730,28 @@ func (f *inflation) startMaps(progress *fit.Progress, twins ...*inflation) error
 const (
 	startNewton  = 20  // epochs of the NMF that a fit starts from, by Newton's method
 	startUpdates = 100 // the same by multiplicative updates
-	mostShare    = 4   // times as many at most where hidden cells end them
+	MostShare    = 4   // times as many at most where hidden cells end them
 	someShare    = 0.3 // of these epochs, after the NMF of some samples
 	leastRows    = 16  // rows a component, at least, of which the NMF of scores is made
 	calibration  = 20  // EM steps on q at the plan of the starting UV
 )
 
-// patienceOf returns in how many epochs the loss of hidden cells has to fall, where they end an NMF that has
+// PatienceOf returns in how many epochs the loss of hidden cells has to fall, where they end an NMF that has
 // so many by default. In a quarter of them the loss of some tables had only paused.
-func patienceOf(epochs int) int { return 3 * epochs / 10 }
+func PatienceOf(epochs int) int { return 3 * epochs / 10 }
 
-// fewScores is how many cells have scores for an NMF, in whole rows, and rowsPlaced how many of the other
+// FewScores is how many cells have scores for an NMF, in whole rows, and RowsPlaced how many of the other
 // rows are placed between two reports. A test sets both lower.
-var fewScores, rowsPlaced = 1 << 18, 1024
+var FewScores, RowsPlaced = 1 << 18, 1024
 
-// startSamples is how many samples the NMF of a start begins with, where there are at least four times as
+// StartSamples is how many samples the NMF of a start begins with, where there are at least four times as
 // many. A test sets it lower.
-var startSamples = 2048.0
+var StartSamples = 2048.0
 
 // The choice of start and shrinkage.
 const (
-	trialRows   = 512     // how many rows are fitted, at most
-	trialCells  = 1 << 16 // how many visible cells of these rows
+	TrialRows   = 512     // how many rows are fitted, at most
+	TrialCells  = 1 << 16 // how many visible cells of these rows
 	trialEpochs = 2       // of each trial
 	lineOfInit  = 0.5     // τ where initial factors leave no choice
 )
@@ -759,10 +759,10 @@ const (
 // trialShrinkages are the λ that are tried, and firstTrials the pairs of λ and τ that are tried first.
 var (
 	trialShrinkages = [...]float64{0, 20, 100}
-	firstTrials     = [...]prospect{{lambda: 0, line: 0}, {lambda: 0, line: 0.9}, {lambda: 20, line: 0.5}}
+	firstTrials     = [...]Prospect{{Lambda: 0, Line: 0}, {Lambda: 0, Line: 0.9}, {Lambda: 20, Line: 0.5}}
 )
 
-// raise raises small entries of U to monotone.LeastAtStart of the mean of U, those of a row of V to
+// raise raises small entries of U to LeastAtStart of the mean of U, those of a row of V to
 // that of the mean of the row, and holds all entries within e^±maxLogFactor.
 func (f *factors) raise(maxLogFactor float64) {
 	most := elem.Exp(maxLogFactor)
@@ -772,16 +772,16 @@ func (f *factors) raise(maxLogFactor float64) {
 	}
 }
 
-// raiseFactors raises small entries of v to monotone.LeastAtStart of its mean, and holds all entries
+// raiseFactors raises small entries of v to LeastAtStart of its mean, and holds all entries
 // from least to most.
 func raiseFactors(v []float64, least, most float64) {
-	kernel.Confine(v, min(max(monotone.LeastAtStart(meanOf(v)), least), most), most)
+	kernel.Confine(v, min(max(LeastAtStart(elem.Mean(v)), least), most), most)
 }
 
 // logarithms fills l with log v. Unless exact is true it first raises small entries of v as
 // raiseFactors does. It holds v within e^±maxLogFactor.
 func logarithms(l, v []float64, exact bool, maxLogFactor float64) {
-	low := monotone.LeastAtStart(meanOf(v))
+	low := LeastAtStart(elem.Mean(v))
 	for i, x := range v {
 		if !exact {
 			x = max(x, low)
@@ -805,7 +805,7 @@ func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 		clear(inc)
 		inc[0] = f.Low[i]
 		f.read(v, i)
-	case f.settings.maps != nil:
+	case f.Settings.Begun != nil:
 		f.modelRow(v, i)
 	case f.R != nil:
 		f.startSteps(i)
@@ -826,18 +826,18 @@ func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 // modelRow gives row i the map of the model that the fit goes on from.
 func (f *inflation) modelRow(v *rowSpace, i int) {
 	q, inc, logits := v.q[:f.M], f.Increments(i), f.Logits(i)
-	copy(q, f.settings.maps.quantiles.Row(i))
+	copy(q, f.Settings.Begun.Quantiles.Row(i))
 	units := &f.cells.Units
 	if !units.Plain() {
 		units.Bring(q, i)
 	}
 	last := 0.0
-	for l, b := range f.settings.maps.weights.Row(i) {
+	for l, b := range f.Settings.Begun.Weights.Row(i) {
 		inc[l], logits[l] = q[l]-last, elem.Log(b)
 		last = q[l]
 	}
 	if f.S != nil {
-		f.S[i] = f.settings.maps.slopes[i]
+		f.S[i] = f.Settings.Begun.Slopes[i]
 		if units.All != 0 {
 			f.S[i] = math.Ldexp(f.S[i], -units.All)
 		}
@@ -849,7 +849,7 @@ func (f *inflation) modelRow(v *rowSpace, i int) {
 // calibrateRow fits the first quantiles of row i to the starting UV by EM steps, but not under StartUniform,
 // and gives the row its losses. The workspace has the row as placeRow leaves it, and keeps it so.
 func (f *inflation) calibrateRow(v *rowSpace, i int) {
-	if f.R == nil && !f.Constant(i) && f.settings.maps == nil {
+	if f.R == nil && !f.Constant(i) && f.Settings.Begun == nil {
 		f.startLine(v, i)
 		f.stepQ(v, i, calibration)
 	}
@@ -869,7 +869,7 @@ func (f *inflation) startSteps(i int) {
 	if f.Pinned {
 		return
 	}
-	inc[0] = max(lo, monotone.FloorStart*span/float64(m))
+	inc[0] = max(lo, FloorStart*span/float64(m))
 	for l := range inc {
 		r[l] = max(elem.Log(inc[l]), f.Shortest)
 	}
@@ -894,7 +894,7 @@ func (f *inflation) startQuantiles(v *rowSpace, i int, room *order.Room) {
 	last := 0.0
 	for l := range inc {
 		q := at((float64(l) + 0.5) / float64(m))
-		inc[l] = max(q-last, monotone.FloorStart*span/float64(m))
+		inc[l] = max(q-last, FloorStart*span/float64(m))
 		last = q
 	}
 	if f.Pinned {
@@ -1006,7 +1006,7 @@ func (f *inflation) shareLevels(v *rowSpace, i int) {
 }
 
 // scored returns the cells of the normal scores of x', each row times its mean. The scores are held in
-// memory where x is a Mat or not large, and otherwise made whenever a row is read.
+// memory where x is a fit.Dense or not large, and otherwise made whenever a row is read.
 func (f *inflation) scored() *fit.Cells {
 	a := f.pool.Memory
 	s := order.NewScores(a, f.n, f.cells, f.Average, f.pool.Workers())
@@ -1022,8 +1022,8 @@ func (f *inflation) scored() *fit.Cells {
 }
 
 // large tells whether a copy of x may be too large to hold in memory.
-func large(x *fit.Cells) bool { return x.X.Rows == 0 && float64(x.D)*float64(x.N) > mostHeld }
+func large(x *fit.Cells) bool { return x.X.Rows == 0 && float64(x.D)*float64(x.N) > MostHeld }
 
-// mostHeld is the largest number of scores that are held in memory where x is no Mat. A test sets it
+// MostHeld is the largest number of scores that are held in memory where x is no fit.Dense. A test sets it
 // lower.
-var mostHeld = float64(1 << 26)
+var MostHeld = float64(1 << 26)

@@ -1,4 +1,4 @@
-package quantmf
+package qmf
 
 // This file holds the deflating maps T' of a QMFQ while they are fitted.
 
@@ -9,7 +9,6 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
-	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -32,16 +31,16 @@ func newDeflation(t *inflation) *deflation {
 	for _, v := range t.Average {
 		mean = max(mean, v)
 	}
-	a, d, np, m := t.pool.Memory, t.cells.D, kernel.Pad(t.cells.N), t.levels
+	a, d, np, m := t.pool.Memory, t.cells.D, kernel.Pad(t.cells.N), t.Levels
 	f := &deflation{
-		mapRows: mapRows{settings: t.settings, cells: t.cells, pool: t.pool, spaces: t.spaces,
-			Maps: monotone.New(a, d, m, true, false, nil)},
+		mapRows: mapRows{Settings: t.Settings, cells: t.cells, pool: t.pool, spaces: t.spaces,
+			Maps: newMaps(a, d, m, true, false, nil)},
 		np: np, y: a.Floats(d, np), ybar: a.Floats(d, np), h: a.Floats(d, m),
 		solved: pool.Make[transport.Potentials](a, d), ends: pool.Make[transport.Outcome](a, d),
 	}
 	scale := elem.Log(mean)
 	f.Shortest, f.Longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
-	if t.squash == SquashNone { // T transports the projection of T'(X) as it is
+	if t.Squash == transport.None { // T transports the projection of T'(X) as it is
 		f.Longest = elem.Log(limit.Point / float64(m))
 	}
 	return f
@@ -61,7 +60,7 @@ func (f *deflation) deflate(v *rowSpace, i int) {
 	f.load(v, i)
 	f.Quantiles(v.q, i)
 	v.row.Want(v.t, v.q)
-	f.ends[i] = v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
+	f.ends[i] = v.row.Solve(f.Tolerance, f.MaxIterations, &f.Warm[i])
 	copy(f.rowOf(f.h, i), v.row.Potentials().H)
 	f.solvedAt(v, i)
 	y := f.rowY(f.y, i)[:f.cells.N]
@@ -99,7 +98,7 @@ func (f *deflation) back(v *rowSpace, i int) {
 func (f *deflation) calibrate(v *rowSpace, i int, to *factors) {
 	r := v.row
 	f.load(v, i)
-	r.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
+	r.Solve(f.Tolerance, f.MaxIterations, &f.Warm[i])
 	goal := f.rowY(f.y, i) // scratch: Y is not in use yet
 	to.reconstruct(goal, i)
 	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
@@ -119,7 +118,7 @@ func (f *deflation) calibrate(v *rowSpace, i int, to *factors) {
 	for l := range inc {
 		inc[l] = (hi - lo) / float64(f.M)
 	}
-	inc[0] = max(lo, monotone.FloorStart*hi)
+	inc[0] = max(lo, FloorStart*hi)
 	low := unitDeflation * hi
 	for l := range inc {
 		inc[l] = max(inc[l], low)

@@ -1,4 +1,4 @@
-package quantmf
+package qmf
 
 // This file holds the inflating maps T while they are fitted to X ≈ T(UV): of a QMF,
 // whose U and V take steps themselves, and of a QMFQ, whose U and V a projection makes.
@@ -15,7 +15,6 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -24,7 +23,7 @@ import (
 type inflation struct {
 	mapRows
 	*factors // whose product is inflated
-	*monotone.Spans
+	*Spans
 	lambda float64 // the shrinkage
 	line   float64 // τ, the share of the line in the start and in the target of shrinkage
 	scale  float64 // the mean of heaviness(i): the unit of the whole loss
@@ -38,15 +37,15 @@ type inflation struct {
 }
 
 // newInflation makes maps for the observed cells. Its factors may be replaced by others of the same size.
-func newInflation(s *settings, visible *fit.Cells, f *factors, p *pool.Pool) *inflation {
+func newInflation(s *Settings, visible *fit.Cells, f *factors, p *pool.Pool) *inflation {
 	a, d := p.Memory, visible.D
-	of := monotone.NewSpans(a, d, visible.Units.Signed)
+	of := NewSpans(a, d, visible.Units.Signed)
 	t := &inflation{
-		mapRows: mapRows{settings: s, cells: visible, pool: p,
-			Maps:   monotone.New(a, d, s.levels, s.start == StartUniform, s.ends == EndsPinned, of),
-			spaces: newRowSpaces(p, visible.N, f.k, s.levels, visible.Weighted())},
+		mapRows: mapRows{Settings: s, cells: visible, pool: p,
+			Maps:   newMaps(a, d, s.Levels, s.Start == StartUniform, s.Ends == EndsPinned, of),
+			spaces: newRowSpaces(p, visible.N, f.k, s.Levels, visible.Weighted())},
 		factors: f, Spans: of,
-		lambda: s.shrinkage, line: max(s.line, 0), stepsQ: 1, rowLosses: a.Floats(d), rowHeld: a.Floats(d),
+		lambda: s.Shrinkage, line: max(s.Line, 0), stepsQ: 1, rowLosses: a.Floats(d), rowHeld: a.Floats(d),
 	}
 	if !a.Dry() {
 		t.readSpans()
@@ -66,7 +65,7 @@ func (f *inflation) readSpans() {
 // solveRow solves the transport of row i.
 func (f *inflation) solveRow(v *rowSpace, i int) {
 	f.load(v, i)
-	v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
+	v.row.Solve(f.Tolerance, f.MaxIterations, &f.Warm[i])
 }
 
 // solveMap solves the transport of row i, which is not constant, to a tolerance. It fills v.q with q_i, and
@@ -77,7 +76,7 @@ func (f *inflation) solveMap(v *rowSpace, i int, tolerance float64, average bool
 	if average {
 		v.row.Want(v.t, v.q)
 	}
-	v.row.Solve(tolerance, f.maxIterations, &f.Warm[i])
+	v.row.Solve(tolerance, f.MaxIterations, &f.Warm[i])
 	if average {
 		f.addLine(v, i)
 	}
@@ -93,7 +92,7 @@ func (f *inflation) read(v *rowSpace, i int) {
 		copy(v.s, v.weights)
 		return
 	}
-	if f.loss == divergence.KL {
+	if f.Loss == divergence.KL {
 		for j, o := range v.observed {
 			one := uint64(0) // the compiler makes no branch of this, which would often be predicted wrongly
 			if o {
@@ -130,17 +129,17 @@ func (f *inflation) lowest(i int) float64 {
 	if f.Spans.Signed {
 		return math.Inf(-1)
 	}
-	return max(monotone.FloorT*f.Average[i], f.loss.Least())
+	return max(FloorT*f.Average[i], f.Loss.Least())
 }
 
 // ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both times the weight of the cell and 0 in hidden
 // cells, where x is 0. Under KL read has filled v.s.
 func (f *inflation) ratios(v *rowSpace, i int) {
 	den, hidden := v.s[:f.n], v.observed
-	if f.loss == divergence.KL {
+	if f.Loss == divergence.KL {
 		den, hidden = nil, nil
 	}
-	f.loss.Terms(v.g[:f.n], den, v.x, v.t, f.lowest(i))
+	f.Loss.Terms(v.g[:f.n], den, v.x, v.t, f.lowest(i))
 	for j, o := range hidden {
 		if !o {
 			v.g[j], v.s[j] = 0, 0
@@ -150,7 +149,7 @@ func (f *inflation) ratios(v *rowSpace, i int) {
 		return
 	}
 	kernel.Multiply(v.g, v.g, v.weights)
-	if f.loss != divergence.KL {
+	if f.Loss != divergence.KL {
 		kernel.Multiply(v.s, v.s, v.weights)
 	}
 }
@@ -165,13 +164,13 @@ func (f *inflation) rowLoss(v *rowSpace, i int) float64 {
 func (f *inflation) ratiosLoss(v *rowSpace, i int) float64 {
 	t, observed := v.t, v.observed
 	if v.weights != nil {
-		return f.loss.WeightedSum(v.x[:f.n], t, v.weights, f.lowest(i))
+		return f.Loss.WeightedSum(v.x[:f.n], t, v.weights, f.lowest(i))
 	}
-	if f.loss == divergence.KL && observed != nil { // T of hidden cells, where x is 0 too, adds 0
+	if f.Loss == divergence.KL && observed != nil { // T of hidden cells, where x is 0 too, adds 0
 		t, observed = v.z, nil
 		kernel.Multiply(t, v.t, v.s)
 	}
-	return f.loss.Sum(v.x[:f.n], t, v.g, observed, f.lowest(i))
+	return f.Loss.Sum(v.x[:f.n], t, v.g, observed, f.lowest(i))
 }
 
 // moments returns the squash of w by which slopes are told.
@@ -186,7 +185,7 @@ func (f *inflation) moments(v *rowSpace) transport.Squash {
 // is α+βw, β >= 0, by least squares of x on w, averaged over each level under the plan. Where the data are
 // not signed it is at least 0. den holds the column sums of M over the visible cells, by their weights.
 // mixLine gives the line its share.
-func (f *inflation) prior(v *rowSpace, i int, s *monotone.Sums, den []float64) {
+func (f *inflation) prior(v *rowSpace, i int, s *Sums, den []float64) {
 	d0 := s.Prior
 	at := v.row.Squash()
 	if at.Kind == transport.None { // it has no moments, which are what is needed here
@@ -238,11 +237,11 @@ func (f *inflation) prior(v *rowSpace, i int, s *monotone.Sums, den []float64) {
 	}
 }
 
-// stepQ makes EM steps on q_i and s_i (internal/monotone) at the solved transport. Sums that do not depend on
+// stepQ makes EM steps on q_i and s_i (monotone.go) at the solved transport. Sums that do not depend on
 // them are taken once: under KL all but those of the ratios x/T.
 func (f *inflation) stepQ(v *rowSpace, i, steps int) {
-	kl, lined := f.loss == divergence.KL, f.Slope(i) > 0
-	s := monotone.Sums{Num: v.num, Den: v.den, Shares: v.den, Prior: v.d0}
+	kl, lined := f.Loss == divergence.KL, f.Slope(i) > 0
+	s := Sums{Num: v.num, Den: v.den, Shares: v.den, Prior: v.d0}
 	if kl {
 		v.row.ObservedColumns(s.Den, v.s, f.Mass[i])
 	} else if f.lambda > 0 || f.Spans.Signed {
@@ -283,7 +282,7 @@ func (f *inflation) stepQ(v *rowSpace, i, steps int) {
 			}
 		}
 		v.row.Tails(s.Num)
-		f.EM(i, s, f.loss, f.lambda)
+		f.EM(i, s, f.Loss, f.lambda)
 	}
 }
 
@@ -291,7 +290,7 @@ func (f *inflation) stepQ(v *rowSpace, i, steps int) {
 // cells, with which the row's mean loss counts in the whole; relativeUnit is that divided by its mean over
 // all rows.
 func (f *inflation) unit(i int) float64 {
-	return max(f.loss.Scale(max(f.Average[i], divergence.Tiny)), divergence.Tiny)
+	return max(f.Loss.Scale(max(f.Average[i], divergence.Tiny)), divergence.Tiny)
 }
 func (f *inflation) heaviness(i int) float64 { return f.unit(i) * f.cells.Importance(i) }
 
@@ -308,7 +307,7 @@ func (f *inflation) visitMap(v *rowSpace, i int, wbar, curvature []float64) {
 	}
 	// Where rows come in several batches a step needs no exact loss. A transport with the error √ρ is one
 	// pass short of ρ, and its T and its gradients have errors of the order of √ρ.
-	tolerance := f.tolerance
+	tolerance := f.Tolerance
 	if !f.whole {
 		tolerance = max(tolerance, math.Sqrt(tolerance))
 	}
@@ -330,7 +329,7 @@ func (f *inflation) fitMap(v *rowSpace, i int) transport.Cotangent {
 	// Where all rows are one batch the loss before the steps is that of the model.
 	if f.whole {
 		f.rowLosses[i] = f.rowLoss(v, i)
-		f.rowHeld[i] = f.cells.HeldLoss(f.loss, v.t, i, f.lowest(i), v.about)
+		f.rowHeld[i] = f.cells.HeldLoss(f.Loss, v.t, i, f.lowest(i), v.about)
 	}
 	if f.R == nil {
 		f.stepQ(v, i, f.stepsQ)
@@ -371,7 +370,7 @@ func (f *inflation) evaluate(v *rowSpace, i int) {
 		f.read(v, i)
 		f.fitted(v, i)
 	} else {
-		f.solveMap(v, i, f.tolerance, true)
+		f.solveMap(v, i, f.Tolerance, true)
 	}
 	f.noteLosses(v, i)
 }
@@ -379,7 +378,7 @@ func (f *inflation) evaluate(v *rowSpace, i int) {
 // noteLosses computes the losses of row i from T_i in v.t.
 func (f *inflation) noteLosses(v *rowSpace, i int) {
 	f.rowLosses[i] = f.rowLoss(v, i)
-	f.rowHeld[i] = f.cells.HeldLoss(f.loss, v.t, i, f.lowest(i), v.about)
+	f.rowHeld[i] = f.cells.HeldLoss(f.Loss, v.t, i, f.lowest(i), v.about)
 }
 
 // curvatureUnit is n_i, the mass of the row, in the units in which curvature has the slopes and w̄.
@@ -425,7 +424,7 @@ func (f *inflation) curvature(a []float64, v *rowSpace, i int) {
 		for j, s := range a[:f.n] {
 			if w := v.weights[j]; s != 0 {
 				weight := by
-				if f.loss != divergence.Frobenius {
+				if f.Loss != divergence.Frobenius {
 					weight = by * (v.s[j] / w / max(v.t[j], low))
 				}
 				a[j] = float64(weight*(s/w)) * s
@@ -434,14 +433,14 @@ func (f *inflation) curvature(a []float64, v *rowSpace, i int) {
 		clear(a[f.n:])
 		return
 	}
-	if f.loss == divergence.KL {
+	if f.Loss == divergence.KL {
 		kernel.Fisher(a[:f.n], v.t, by, low)
 		clear(a[f.n:])
 		return
 	}
 	for j, s := range a[:f.n] {
 		weight := by
-		if f.loss != divergence.Frobenius {
+		if f.Loss != divergence.Frobenius {
 			weight = by * (v.s[j] / max(v.t[j], low))
 		}
 		a[j] = float64(weight*s) * s

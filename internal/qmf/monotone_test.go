@@ -1,4 +1,4 @@
-package monotone
+package qmf
 
 import (
 	"math"
@@ -89,7 +89,7 @@ func TestEM(t *testing.T) {
 	} {
 		of := NewSpans(nil, 1, c.x[0] < 0)
 		of.Read(c.x, 0, len(c.x), nil)
-		p, loss := New(nil, 1, 3, false, false, of), divergence.KL
+		p, loss := newMaps(nil, 1, 3, false, false, of), divergence.KL
 		if of.Signed {
 			loss = divergence.Frobenius
 		}
@@ -109,7 +109,7 @@ func TestEM(t *testing.T) {
 func TestCeilings(t *testing.T) {
 	of := NewSpans(nil, 1, true)
 	of.Read([]float64{-2, 0, 3, 3}, 0, 4, nil)
-	p := New(nil, 1, 2, false, false, of)
+	p := newMaps(nil, 1, 2, false, false, of)
 	p.Inc[1], p.S[0] = 3, 0.5
 	p.EM(0, Sums{Num: []float64{0, 6}, Den: []float64{0, 1e-30}, Shares: []float64{4, 0}, Prior: p.Inc,
 		Line: Line{Num: 1e20, Den: 0, Share: 1}}, divergence.Frobenius, 0)
@@ -128,7 +128,7 @@ func TestStepR(t *testing.T) {
 			of = NewSpans(nil, 1, c.signed)
 			of.Read([]float64{-1, 4, 6}, 0, 3, nil)
 		}
-		p := New(nil, 1, m, true, c.pinned, of)
+		p := newMaps(nil, 1, m, true, c.pinned, of)
 		if p.S != nil {
 			t.Error("a line beside Adam")
 		}
@@ -177,7 +177,7 @@ func TestSpans(t *testing.T) {
 		t.Errorf("least at the start: %v of 0, %v of 2", a, b)
 	}
 	for _, line := range []bool{false, true} {
-		if p := New(nil, 1, 2, false, !line, of); (p.S != nil) != line || p.R != nil {
+		if p := newMaps(nil, 1, 2, false, !line, of); (p.S != nil) != line || p.R != nil {
 			t.Errorf("without Adam, pinned %v: a line %v, logarithms %v", !line, p.S, p.R)
 		}
 	}

@@ -1,4 +1,4 @@
-package quantmf
+package qmf
 
 // This file holds what a line adds to the maps T while they are fitted,
 //
@@ -8,7 +8,7 @@ package quantmf
 // samples: the squash presses the other samples into a tenth of its range, and T does not exceed q_m. With
 // the line a QMF contains the NMF, T_i(w) = w.
 //
-// T is linear in s as in the increments of q, so one EM step moves both (internal/monotone). It moves how T
+// T is linear in s as in the increments of q, so one EM step moves both (monotone.go). It moves how T
 // is shared between the two only slowly. So the share τ of WithLine, which the start gives to the line and
 // towards which shrinkage pulls, is a prior. With α + βw the least-squares line of x on w, α >= 0 unless data
 // are signed, the target of shrinkage is
@@ -20,12 +20,8 @@ package quantmf
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/transport"
 )
-
-// mayHaveLine tells whether maps of the settings may have a line.
-func (s *settings) mayHaveLine() bool { return s.start != StartUniform && s.ends != EndsPinned }
 
 // addLine adds s_i w to T_i in v.t.
 func (f *inflation) addLine(v *rowSpace, i int) {
@@ -51,7 +47,7 @@ func (f *inflation) visibleCells(v *rowSpace) []float64 {
 	if v.weights != nil {
 		return v.weights
 	}
-	if f.loss == divergence.KL {
+	if f.Loss == divergence.KL {
 		return v.s
 	}
 	clear(v.z)
@@ -80,7 +76,7 @@ func (f *inflation) lineTarget(at *transport.Squash, i int, beta float64) (alpha
 
 // mixLine makes of the increments of the affine map in the sums, averaged over levels, the target of a map
 // with a line.
-func (f *inflation) mixLine(s *monotone.Sums, alpha, slope float64) {
+func (f *inflation) mixLine(s *Sums, alpha, slope float64) {
 	s.Line.Prior = f.line * slope
 	kernel.Scale(s.Prior, s.Prior, 1-f.line)
 	s.Prior[0] += float64(f.line * alpha)

@@ -1,4 +1,6 @@
-// Package monotone has the d increasing maps of a model while they are learnt (paper §3.3, and the line
+package qmf
+
+// This file holds the d increasing maps of a model while they are learnt (paper §3.3, and the line
 // s_i w, which the paper does not have),
 //
 //	T_i(w) = s_i w + T_{ε,b_i,q_i}(w),   b_i = softmax F_i,   q_i = cumsum D_i,   s_i >= 0,
@@ -34,7 +36,6 @@
 // with shrinkage, the mean of it and, with the weight λ/n, of the affine map's q_1. Without
 // shrinkage neither step raises the loss, and both are invariant to a constant added to the
 // row. Where Adam steps q, it steps q_1 itself and the logarithms of the other increments.
-package monotone
 
 import (
 	"math"
@@ -136,7 +137,7 @@ func LeastAtStart(mean float64) float64 {
 
 // New makes d maps of m levels, with increments 0 and uniform weights. byAdam says that Adam steps their
 // q, on R. Only maps to rows whose ends are free, stepped by EM, may have a line.
-func New(a *pool.Arena, d, m int, byAdam, pinned bool, of *Spans) Maps {
+func newMaps(a *pool.Arena, d, m int, byAdam, pinned bool, of *Spans) Maps {
 	p := Maps{M: m, F: a.Floats(d, m), Inc: a.Floats(d, m), MomF: NewMoment(a, d, m),
 		Warm: transport.NewWarm(a, d, m), Pinned: pinned, of: of, Shortest: shortest, Longest: longest}
 	if of != nil && !byAdam && !pinned {
