@@ -276,7 +276,7 @@ func TestSlopeSymmetry(t *testing.T) {
 			tr := Solved(t, x, WithEpsilon(eps), WithTargets(y), WithSquash(s), WithTolerance(1e-13))
 			f := Must(tr.Map([]float64{-5, -1, 1, 5}))(t)
 			value, slope := make([]float64, 8), make([]float64, 8)
-			sheet, room := f.sheet(), place.NewSheetRoom(8, 4)
+			sheet, room := f.of.Sheet(), place.NewSheetRoom(8, 4)
 			for at := 0.0; at < 80; at += 0.25 {
 				low, high := f.Slope(-at), f.Slope(at)
 				if low > 1e-200 && !(math.Abs(high-low) <= 1e-8*low) {

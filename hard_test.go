@@ -81,7 +81,7 @@ func TestHardMap(t *testing.T) {
 		f := Must(tr.Map(q))(t)
 		T, _ := tr.Quantile(q)
 		at := []float64{math.Inf(-1), -math.MaxFloat64, math.Inf(1), math.MaxFloat64}
-		for _, v := range append(slices.Clone(x), f.cut...) {
+		for _, v := range append(slices.Clone(x), f.of.Cut...) {
 			lo, hi := v, v
 			at = append(at, v)
 			for range 20 {

@@ -57,7 +57,7 @@ func TestLineMonotone(t *testing.T) {
 	r := random.Split(3, 3)
 	for i := range m.U.Rows {
 		f, _ := m.Map(i)
-		if !(f.line > 0) {
+		if !(f.of.Line > 0) {
 			t.Fatalf("row %d has no line", i)
 		}
 		w := make([]float64, m.V.Cols)

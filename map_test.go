@@ -87,7 +87,7 @@ func TestSweep(t *testing.T) {
 					wantValues, wantSlopes = append(wantValues, f.At(at)), append(wantSlopes, f.Slope(at))
 				}
 				values, slopes := make([]float64, 160), make([]float64, 160)
-				sheet, room := f.sheet(), place.NewSheetRoom(160, m)
+				sheet, room := f.of.Sheet(), place.NewSheetRoom(160, m)
 				sheet.At(values, slopes, points, room)
 				// Their exponents are sums over levels, as those of a fit: as exact as x̃ is in units of ε.
 				NearAll(t, values, wantValues, (1e-12+1e-16/eps)*LargestOf(q), "T")
@@ -123,7 +123,7 @@ func TestMapTinyWeights(t *testing.T) {
 			}
 			last := math.Inf(-1)
 			for v := -60.0; v < 60; v += 1.0 / 64 {
-				s := f.squash.At(v)
+				s := f.of.Squash.At(v)
 				logits := make([]float64, len(b))
 				for j := range logits { // up to what depends on s alone
 					y := float64(j) / float64(len(b)-1)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/gauss"
+	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/qmf"
 
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -252,9 +253,9 @@ func (q *QMF) Map(i int) (*Map, error) {
 
 // mapOf returns T_i.
 func (q *QMF) mapOf(i int) *Map {
-	f := newMap(q.solved(i), q.Quantiles.Row(i), nil, q.epsilon)
-	f.line = q.Slopes[i]
-	return f
+	f := place.NewCurve(q.solved(i), q.Quantiles.Row(i), nil, q.epsilon)
+	f.Line = q.Slopes[i]
+	return &Map{f}
 }
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].

@@ -119,7 +119,7 @@ func (*QMFQ) fitted(made any, c *config) fitted {
 	q.inflated.Warnings = notAllConverged(q.inflated.Warnings, of.Ends, c.Tolerance)
 	q.Factorisation = q.inflated.Factorisation
 	for i, at := range of.Solved {
-		q.deflate = append(q.deflate, newMap(at, of.Quantiles.Row(i), nil, c.Epsilon))
+		q.deflate = append(q.deflate, &Map{place.NewCurve(at, of.Quantiles.Row(i), nil, c.Epsilon)})
 	}
 	return q
 }
@@ -147,11 +147,11 @@ func (q *QMFQ) toUserUnits(u *fit.Units) {
 		return
 	}
 	for i, m := range q.deflate {
-		s, e := &m.squash, u.All
+		s, e := &m.of.Squash, u.All
 		s.Ref, s.Shift, s.Std = math.Ldexp(s.Ref, e)+u.Offset(i), math.Ldexp(s.Shift, e), math.Ldexp(s.Std, e)
-		for j := range m.cut {
+		for j := range m.of.Cut {
 			if s.Kind == transport.None {
-				m.cut[j] += u.Offset(i)
+				m.of.Cut[j] += u.Offset(i)
 			}
 		}
 	}
@@ -346,9 +346,10 @@ func (q *QMFQ) MarshalBinary() ([]byte, error) {
 func (q *QMFQ) encode() []byte {
 	var quantiles, cuts, squashes []float64
 	for _, m := range q.deflate {
-		quantiles = append(quantiles, m.q...)
-		cuts = append(cuts, m.cut...)
-		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
+		quantiles = append(quantiles, m.of.Q...)
+		cuts = append(cuts, m.of.Cut...)
+		at := m.of.Squash
+		squashes = append(squashes, float64(at.Kind), at.Ref, at.Shift, at.Std)
 	}
 	return section.Encode(section.QMFQ, append(q.inflated.sections(),
 		section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
@@ -395,8 +396,8 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 	}
 	for i := range f.d {
 		inflate := t.mapOf(i)
-		deflate := &Map{q: quantiles.Row(i), cut: cuts.Row(i), rate: inflate.rate}
-		if deflate.squash, err = f.squash("DEFR", 4*i, squashes.Row(i)); err != nil {
+		deflate := &Map{place.Curve{Q: quantiles.Row(i), Cut: cuts.Row(i), Rate: inflate.of.Rate}}
+		if deflate.of.Squash, err = f.squash("DEFR", 4*i, squashes.Row(i)); err != nil {
 			return err
 		}
 		if err := f.rising("DEFQ", quantiles, i); err != nil {

@@ -176,13 +176,13 @@ func (c *config) takeDeflation(q *QMFQ, x Rows) error {
 		if err != nil {
 			return err
 		}
-		copy(to.Quantiles.Row(i), f.q)
+		copy(to.Quantiles.Row(i), f.of.Q)
 		shares, seen := to.Weights.Row(i), 0.0
 		for _, t := range row {
 			if t != t {
 				continue
 			}
-			f.at(f.squash.At(t), odds)
+			f.of.Odds(f.of.Squash.At(t), odds)
 			above := 1.0
 			for l := range shares {
 				next := 0.0

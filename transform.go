@@ -428,7 +428,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *fit.Units, er
 	}
 	of := place.Problem{Loss: q.divergence(), Workers: q.workers, Floor: qmf.FloorT}
 	for i := range d {
-		of.U, of.Maps = append(of.U, q.U.Row(i)), append(of.Maps, q.mapOf(i).sheet())
+		of.U, of.Maps = append(of.U, q.U.Row(i)), append(of.Maps, q.mapOf(i).of.Sheet())
 	}
 	for c := range q.V.Rows {
 		of.V = append(of.V, q.V.Row(c))
