@@ -11,7 +11,6 @@ import (
 
 // What the tests from outside of the package share with those from inside.
 var (
-	Dot       = dot
 	NotFinite = notFinite
 )
 

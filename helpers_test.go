@@ -118,6 +118,15 @@ func Drawn(d, n int, draw func() float64) Mat {
 	return x
 }
 
+// Dot is Σ a_j b_j.
+func Dot(a, b []float64) float64 {
+	s := 0.0
+	for j, v := range a {
+		s += v * b[j]
+	}
+	return s
+}
+
 // Times is UV.
 func Times(u, v Mat) Mat {
 	x := NewMat(u.Rows, v.Cols)

@@ -83,7 +83,7 @@ func TestForward(t *testing.T) {
 					z[i] = Normal(&r)
 				}
 				g := op.vjp(p, z)
-				left, right, scale := dot(z, got), g.Epsilon*d.Epsilon, math.Abs(g.Epsilon*d.Epsilon)
+				left, right, scale := Dot(z, got), g.Epsilon*d.Epsilon, math.Abs(g.Epsilon*d.Epsilon)
 				for _, c := range [][2][]float64{{g.X, d.X}, {g.A, d.A}, {g.B, d.B}, {g.Y, d.Y}, {g.Q, d.Q}} {
 					for i, v := range c[1] {
 						if c[0] != nil {

@@ -376,13 +376,3 @@ func product(w, u []float64, v Mat) {
 		}
 	}
 }
-
-// dot returns Σ a_c b_c.
-func dot(a, b []float64) float64 {
-	s := 0.0
-	b = b[:len(a)]
-	for c, v := range a {
-		s += float64(v * b[c])
-	}
-	return s
-}

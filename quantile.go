@@ -14,13 +14,11 @@ package quantmf
 
 import (
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
-	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/qmf"
 
 	"github.com/quantmf/quantmf/internal/transport"
@@ -134,7 +132,7 @@ func SoftSort(x []float64, opts ...Option) ([]float64, error) {
 		return s, nil
 	}
 	out := make([]float64, len(x))
-	sortedPlaces(out, s, x)
+	transport.SortedPlaces(out, s, x)
 	return out, nil
 }
 
@@ -187,87 +185,22 @@ func checkLevels(q []float64, row int) error {
 	return nil
 }
 
-// The default number of levels is n, but at most finest/√ε, or leastLevels where that is larger. A sample is
-// spread over targets with a deviation of √(ε/2), of which a level is then a quarter at most (a third for
-// ranks), and less in the tails: more levels change ranks by less than 1e-3 of n, heavy tails included, and
-// sorted values by as much of their range, but in heavy tails and beside jumps (levels_test.go).
-const (
-	finest      = 6
-	finestRanks = 4.5 // where nothing but ranks is asked for
-	leastLevels = 4   // a cubic has four
-)
-
-// chooseLevels chooses m levels where nothing gives them and n are more than ε resolves. They are a regular
-// grid of [0,1] with the weights by which a sum over m of them is that over n targets of equal weight, for
-// every function that is a cubic between neighbours: b = Lᵀ1/n, L the interpolation of [toPlaces]. At ε = 0 n
-// levels cost no more than few.
+// chooseLevels chooses levels where nothing gives them and n are more than ε resolves.
 func (c *config) chooseLevels(t option.Function, n, m0 int) {
 	c.ranks.uniform = c.targetWeights == nil
 	if c.given.Has(option.Levels) || c.targets != nil || c.targetWeights != nil || m0 > 0 || c.Epsilon == 0 {
 		return
 	}
-	fine := float64(finest)
-	if t.Ranks() {
-		fine = finestRanks
-	}
-	most := max(leastLevels, math.Ceil(fine/math.Sqrt(c.Epsilon)))
-	if float64(n) <= most {
+	m := transport.FewLevels(n, c.Epsilon, t.Ranks())
+	if m == n {
 		return
 	}
-	m := int(most)
 	c.ranks.chosen = true
 	if cap(c.grid) < 2*m {
 		c.grid = make([]float64, 2*m)
 	}
 	c.targets, c.targetWeights = c.grid[:m:m], c.grid[m:2*m]
-	for j := range c.targets {
-		c.targets[j] = float64(j) / float64(m-1)
-	}
-	clear(c.targetWeights)
-	for k := range n {
-		addLevels(c.targetWeights, k, n, 1/float64(n))
-	}
-}
-
-// sharesOf returns where place k of n lies among m levels, both regular in [0,1]: the first of the four
-// levels about it, and the shares of these in the cubic through them (Lagrange's), whose sum is 1.
-func sharesOf(k, n, m int) (first int, shares [4]float64) {
-	t := float64(k) * float64(m-1) / float64(n-1)
-	first = max(min(int(t)-1, m-4), 0)
-	t -= float64(first)
-	a, b, c := t-1, t-2, t-3
-	return first, [4]float64{-a * b * c / 6, t * b * c / 2, -t * a * c / 2, t * a * b / 6}
-}
-
-// toPlaces fills to with the values at all places, from those of chosen levels.
-func toPlaces(to, levels []float64) {
-	for k := range to {
-		first, shares := sharesOf(k, len(to), len(levels))
-		sum := 0.0
-		for j, s := range shares {
-			sum += float64(levels[first+j] * s)
-		}
-		to[k] = transport.Saturate(sum)
-	}
-}
-
-// sortedPlaces fills to with the sorted values of x at all places, from those of chosen levels: as toPlaces
-// does, in the range of x and without the falls that a cubic may have beside a jump.
-func sortedPlaces(to, levels, x []float64) {
-	toPlaces(to, levels)
-	last, high := slices.Min(x), slices.Max(x)
-	for k, v := range to {
-		last = min(max(last, v), high)
-		to[k] = last
-	}
-}
-
-// addLevels adds to levels the transposed Jacobian of toPlaces applied to z at place k of n.
-func addLevels(levels []float64, k, n int, z float64) {
-	first, shares := sharesOf(k, n, len(levels))
-	for j, s := range shares {
-		levels[first+j] += float64(z * s)
-	}
+	transport.FewTargets(c.targets, c.targetWeights, n)
 }
 
 // countLevels returns m: the number of targets or target weights, m0 (the length of q, 0
@@ -624,53 +557,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 			return nil, nil, &DataError{Row: -1, Col: i, Value: l, Problem: "a level must be in [0,1]"}
 		}
 	}
-	perm := make([]int32, len(levels))
-	var sorter order.Sorter
-	sorter.Resize(nil, len(levels))
-	sorter.Sort(perm, levels)
-	// The centres, equal levels once.
-	var centers []float64
-	slot, near := make([]int, len(levels)), 1e-6*width
-	for _, i := range perm {
-		if k := len(centers); k == 0 || levels[i]-centers[k-1] > near {
-			if k > 0 {
-				width = min(width, levels[i]-centers[k-1])
-			}
-			centers = append(centers, levels[i])
-		}
-		slot[i] = len(centers) - 1
-	}
-	if k := len(centers); k > 1 { // the outer shares may have been moved inwards by half a width
-		low, high := centers[0] < width/2, 1-centers[k-1] < width/2
-		if low {
-			width = min(width, centers[1]/1.5)
-		}
-		if high {
-			width = min(width, (1-centers[k-2])/1.5)
-		}
-		if k == 2 && low && high { // both shares are moved inwards, towards each other
-			width = min(width, 0.5)
-		}
-	}
-	end, index := 0.0, make([]int, len(centers))
-	for c, l := range centers {
-		from := min(max(l-float64(width*0.5), end), 1-width)
-		if from-end > transport.Snap { // the samples between
-			b = append(b, from-end)
-		} else {
-			from = end
-		}
-		index[c] = len(b)
-		b = append(b, width)
-		end = from + width
-	}
-	if 1-end > transport.Snap {
-		b = append(b, 1-end)
-	}
-	at = make([]int, len(levels))
-	for i := range at {
-		at[i] = index[slot[i]]
-	}
+	b, at = transport.QuantileWeights(levels, width)
 	return b, at, nil
 }
 

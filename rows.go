@@ -83,7 +83,7 @@ func SoftSortRows(x Mat, opts ...Option) (Mat, error) {
 			return
 		}
 		ws.row.Sort(ws.q)
-		sortedPlaces(out.Row(i), ws.q, x.Row(i))
+		transport.SortedPlaces(out.Row(i), ws.q, x.Row(i))
 	}, func(h *transport.Hard, i int) { copy(out.Row(i), h.Sorted()) })
 	if err != nil {
 		return Mat{}, err
@@ -109,7 +109,7 @@ func SoftSortRowsVJP(x, z Mat, opts ...Option) (Mat, error) {
 			sz = transport.ScaleOf(from) // several places add to a level
 			clear(ws.q)
 			for k, v := range from {
-				addLevels(ws.q, k, x.Cols, v/sz)
+				transport.AddLevels(ws.q, k, x.Cols, v/sz)
 			}
 			from = ws.q
 		}
@@ -148,7 +148,7 @@ func SoftSortRowsJVP(x, dx Mat, opts ...Option) (Mat, error) {
 			copy(out.Row(i), ws.q)
 			return
 		}
-		toPlaces(out.Row(i), ws.q)
+		transport.ToPlaces(out.Row(i), ws.q)
 	}, func(h *transport.Hard, i int) { sortAlong(out.Row(i), h, dx.Row(i)) })
 	if err != nil {
 		return Mat{}, err

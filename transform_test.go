@@ -75,7 +75,7 @@ func mapped(t *testing.T, u Mat, of func(i int) (*Map, error)) func(i int, v []f
 	for i := range u.Rows {
 		maps = append(maps, Must(of(i))(t))
 	}
-	return func(i int, v []float64) float64 { return maps[i].At(dot(u.Row(i), v)) }
+	return func(i int, v []float64) float64 { return maps[i].At(Dot(u.Row(i), v)) }
 }
 
 // TestTransformFromProjection: no new sample is placed worse than where its own

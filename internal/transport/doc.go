@@ -31,6 +31,7 @@
 //	row.go      the workspace and its states       solution.go a solved row, kept and restored
 //	average.go  T, S, f and g                      adjoint.go  their transposed Jacobians
 //	forward.go  the forward derivative of T        hard.go     the plan in the limit ε → 0
+//	levels.go   few levels that stand for many
 //	scale.go    powers of two against overflow     wide.go     numbers of a larger range
 //	limits.go   thresholds, measured by bench/calibrate
 //	invariants.go what a build with -tags invariants checks
