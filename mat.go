@@ -190,17 +190,6 @@ func (m Mat) within(name string, low, high float64) error {
 	return nil
 }
 
-// falls returns the first column at which row i is lower than in the column before, 0 where there is
-// none.
-func (m Mat) falls(i int) int {
-	for j, v := range m.Row(i) {
-		if j > 0 && v < m.At(i, j-1) {
-			return j
-		}
-	}
-	return 0
-}
-
 func (m Mat) size() string { return sizeOf(m.Rows, m.Cols) }
 
 func sizeOf(rows, cols int) string { return itoa(rows) + "×" + itoa(cols) }

@@ -43,7 +43,6 @@ import (
 	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/qmf"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF]. The zero value of each is for
@@ -637,31 +636,6 @@ func (f *file) matrixIn(tag string, rows, cols int, low, high float64) (Mat, err
 }
 
 func (w savedWarning) Error() string { return string(w) }
-
-// rising reports quantiles of row i that fall.
-func (f *file) rising(tag string, q Mat, i int) error {
-	if j := q.falls(i); j > 0 {
-		return f.failAt(tag, i*q.Cols+j, "the quantiles of row "+itoa(i)+" fall")
-	}
-	return nil
-}
-
-// squash makes a squash of r, its kind, reference, shift and deviation. They are the numbers of the
-// section from number at on, which an error names.
-func (f *file) squash(tag string, at int, r []float64) (transport.Squash, error) {
-	if k := r[0]; !(k >= 0 && k <= float64(SquashArctan)) || k != math.Trunc(k) {
-		return transport.Squash{}, f.failAt(tag, at, "there is no squash "+ftoa(k))
-	}
-	for i, v := range r[1:3] {
-		if !(math.Abs(v) <= limit.Product) {
-			return transport.Squash{}, f.failAt(tag, at+1+i, "a mean is "+ftoa(v))
-		}
-	}
-	if v := r[3]; !(v >= 0 && v <= limit.Product) {
-		return transport.Squash{}, f.failAt(tag, at+3, "a deviation is "+ftoa(v))
-	}
-	return transport.Squash{Kind: transport.Kind(r[0]), Ref: r[1], Shift: r[2], Std: r[3]}, nil
-}
 
 func (f *file) words(tag string, n int) ([]uint64, error) {
 	v, err := f.Words(tag, n)

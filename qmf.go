@@ -13,6 +13,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/place"
@@ -115,14 +116,18 @@ func (*QMF) fitted(made any, c *config) fitted { return qmfOf(made.(*qmf.QMF), &
 
 // qmfOf returns the model of what a fit has made.
 func qmfOf(made *qmf.QMF, s *qmf.Settings) *QMF {
-	q := &QMF{Factorisation: factorisationOf(&made.Fitted, s),
-		Quantiles: Mat(made.Quantiles), Weights: Mat(made.Weights), Slopes: made.Slopes,
-		Start: Start(made.Start), Shrinkage: made.Lambda, Line: made.Line,
-		potentials: Mat(made.Potentials), center: made.Center, squash: made.Squash, marginal: made.Marginal,
-		epsilon: s.Epsilon}
+	q := newQMF(factorisationOf(&made.Fitted, s), made, s.Epsilon)
 	q.mapped = true
 	q.Warnings = notAllConverged(q.Warnings, made.Ends, s.Tolerance)
 	return q
+}
+
+// newQMF returns the model of factors and maps.
+func newQMF(of Factorisation, maps *qmf.QMF, epsilon float64) *QMF {
+	return &QMF{Factorisation: of, Quantiles: Mat(maps.Quantiles), Weights: Mat(maps.Weights),
+		Slopes: maps.Slopes, Start: Start(maps.Start), Shrinkage: maps.Lambda, Line: maps.Line,
+		potentials: Mat(maps.Potentials), center: maps.Center, squash: maps.Squash, marginal: maps.Marginal,
+		epsilon: epsilon}
 }
 
 // notAllConverged adds a warning for each row whose transport has not converged.
@@ -265,35 +270,11 @@ func (q *QMF) MarshalBinary() ([]byte, error) {
 
 func (q *QMF) encode() []byte { return section.Encode(section.QMF, q.sections()) }
 
-// leastQuantile is the least quantile that a file may have: only Frobenius takes an x below 0.
-func (q *QMF) leastQuantile() float64 {
-	if q.loss == Frobenius {
-		return -limit.Map
-	}
-	return 0
-}
-
-// sumsTo1 returns the sum of the weights of row i, and whether it is 1 to rounding.
-func (q *QMF) sumsTo1(i int) (sum float64, ok bool) {
-	for _, w := range q.Weights.Row(i) {
-		sum += w
-	}
-	return sum, math.Abs(sum-1) <= 1e-9
-}
-
-// rowNumbers is how many numbers section ROWS has of a row.
-const rowNumbers = 7
-
 func (q *QMF) sections() []section.Section {
-	d, m := q.Quantiles.Dims()
-	rows := make([]float64, 0, rowNumbers*d)
-	for i, s := range q.squash {
-		rows = append(rows, q.center[i], float64(s.Kind), s.Ref, s.Shift, s.Std, q.marginal[i], q.Slopes[i])
-	}
-	return append(q.Factorisation.sections(m, q.epsilon),
-		section.Floats("QUAN", flat(q.Quantiles)), section.Floats("WGHT", flat(q.Weights)),
-		section.Floats("POTN", flat(q.potentials)), section.Floats("ROWS", rows),
-		section.Words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage), math.Float64bits(q.Line)))
+	maps := qmf.QMF{Quantiles: fit.Dense(q.Quantiles), Weights: fit.Dense(q.Weights), Slopes: q.Slopes,
+		Start: qmf.Start(q.Start), Lambda: q.Shrinkage, Line: q.Line, Potentials: fit.Dense(q.potentials),
+		Center: q.center, Squash: q.squash, Marginal: q.marginal}
+	return append(q.Factorisation.sections(q.Quantiles.Cols, q.epsilon), maps.Sections()...)
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -314,74 +295,15 @@ func (q *QMF) UnmarshalBinary(data []byte) error {
 
 // readQMF reads the sections of a QMF, whose factors are not below low.
 func (f *file) readQMF(low float64) (*QMF, error) {
-	n := &QMF{epsilon: f.epsilon}
-	err := f.common(&n.Factorisation, low)
-	if err != nil {
+	of := Factorisation{}
+	if err := f.common(&of, low); err != nil {
 		return nil, err
 	}
-	for _, sec := range []struct {
-		tag       string
-		to        *Mat
-		low, high float64
-	}{
-		{"QUAN", &n.Quantiles, n.leastQuantile(), limit.Map},
-		{"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1},
-		{"POTN", &n.potentials, -limit.Map, limit.Map},
-	} {
-		if *sec.to, err = f.matrixIn(sec.tag, f.d, f.m, sec.low, sec.high); err != nil {
-			return nil, err
-		}
-	}
-	if len(f.Payload("TOOK")) == 16 {
-		return nil, f.fail("TOOK", "an earlier version wrote the file, whose maps had no line: fit again")
-	}
-	took, err := f.words("TOOK", 3)
+	maps, err := qmf.Decode(f.File, f.d, f.m, f.loss == divergence.Frobenius)
 	if err != nil {
-		return nil, err
+		return nil, formatError(err)
 	}
-	n.Start = Start(took[0] & 255)
-	n.Shrinkage, n.Line = math.Float64frombits(took[1]), math.Float64frombits(took[2])
-	if took[0] > uint64(StartSVD) {
-		return nil, f.failAt("TOOK", 0, "there is no such start")
-	}
-	if option.Shrinkage.Check(n.Shrinkage) != "" {
-		return nil, f.failAt("TOOK", 1, "the shrinkage is "+ftoa(n.Shrinkage))
-	}
-	if option.Line.Check(n.Line) != "" {
-		return nil, f.failAt("TOOK", 2, "the share of the line is "+ftoa(n.Line))
-	}
-	rows, err := f.matrixIn("ROWS", f.d, rowNumbers, -math.MaxFloat64, math.MaxFloat64)
-	if err != nil {
-		return nil, err
-	}
-	for i := range f.d {
-		r := rows.Row(i)
-		if !(math.Abs(r[0]) <= limit.Map) {
-			return nil, f.failAt("ROWS", rowNumbers*i, "the centre of row "+itoa(i)+" is "+ftoa(r[0]))
-		}
-		if r[5] < 0 {
-			return nil, f.failAt("ROWS", rowNumbers*i+5,
-				"the marginal error of row "+itoa(i)+" is "+ftoa(r[5]))
-		}
-		if r[6] < 0 {
-			return nil, f.failAt("ROWS", rowNumbers*i+6, "the slope of row "+itoa(i)+" is "+ftoa(r[6]))
-		}
-		s, err := f.squash("ROWS", rowNumbers*i+1, r[1:5])
-		if err != nil {
-			return nil, err
-		}
-		n.center = append(n.center, r[0])
-		n.squash = append(n.squash, s)
-		n.marginal = append(n.marginal, r[5])
-		n.Slopes = append(n.Slopes, r[6])
-		if sum, ok := n.sumsTo1(i); !ok {
-			return nil, f.failAt("WGHT", i*f.m, "the weights of row "+itoa(i)+" sum to "+ftoa(sum))
-		}
-		if err := f.rising("QUAN", n.Quantiles, i); err != nil {
-			return nil, err
-		}
-	}
-	return n, nil
+	return newQMF(of, maps, f.epsilon), nil
 }
 
 // Bend returns, for each of the d features, how far T_i is from a straight line over the samples: 1-R² of the

@@ -382,28 +382,12 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 	}
 	n.inflated = *t
 	n.Factorisation = t.Factorisation
-	quantiles, err := f.matrixIn("DEFQ", f.d, f.m, 0, limit.Map)
+	curves, err := qmf.DecodeDeflation(f.File, f.d, f.m, t.mapOf(0).of.Rate)
 	if err != nil {
-		return err
+		return formatError(err)
 	}
-	cuts, err := f.matrixIn("DEFC", f.d, f.m-1, -limit.Map, limit.Map)
-	if err != nil {
-		return err
-	}
-	squashes, err := f.matrixIn("DEFR", f.d, 4, -math.MaxFloat64, math.MaxFloat64)
-	if err != nil {
-		return err
-	}
-	for i := range f.d {
-		inflate := t.mapOf(i)
-		deflate := &Map{place.Curve{Q: quantiles.Row(i), Cut: cuts.Row(i), Rate: inflate.of.Rate}}
-		if deflate.of.Squash, err = f.squash("DEFR", 4*i, squashes.Row(i)); err != nil {
-			return err
-		}
-		if err := f.rising("DEFQ", quantiles, i); err != nil {
-			return err
-		}
-		n.deflate = append(n.deflate, deflate)
+	for _, of := range curves {
+		n.deflate = append(n.deflate, &Map{of})
 	}
 	from, err := f.vectorIn("FROM", int64(f.d+f.n)*int64(f.k), 0, math.MaxFloat64)
 	if err != nil {

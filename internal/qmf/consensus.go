@@ -24,7 +24,7 @@ const (
 	// Both are those of the reference.
 	nearShare, farthest = 0.3, 0.5
 	clusterStarts       = 10
-	firstStart          = 1000 // the number by which the seed of the first start is split; those of fits are less
+	firstStart          = 1000 // by which the seed of the first start is split; those of fits are less
 )
 
 // Agreed is what fits agree on: the median of each cluster, the largest first, with its mean silhouette and
