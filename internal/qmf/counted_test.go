@@ -41,19 +41,24 @@ func TestCounted(t *testing.T) {
 			}
 			return newQMFFit(cells, k, &c, run)
 		}
-		made, dry := pool.New(2, d), pool.Idle(2, d)
-		made.Memory = pool.NewArena()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		f := construct(made, cells)
-		runtime.ReadMemStats(&after)
-		made.Close()
+		dry := pool.Idle(2, d)
 		construct(dry, &fit.Cells{D: d, N: n})
-		// Sizes of small arrays are rounded up by more than their headers and the structures take.
-		took, said := float64(after.TotalAlloc-before.TotalAlloc), made.Memory.Most()
+		// Sizes of small arrays are rounded up by more than their headers and the structures take. What else
+		// runs in the program may allocate, too: the least of three counts.
+		said, took := 0.0, math.Inf(1)
+		for range 3 {
+			made := pool.New(2, d)
+			made.Memory = pool.NewArena()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			f := construct(made, cells)
+			runtime.ReadMemStats(&after)
+			made.Close()
+			said, took = made.Memory.Most(), min(took, float64(after.TotalAlloc-before.TotalAlloc))
+			runtime.KeepAlive(f)
+		}
 		if took > said || took < said-1<<15 || dry.Memory.Most() != said {
 			t.Errorf("%s: %.0f bytes, counted %.0f, by a dry arena %.0f", name, took, said, dry.Memory.Most())
 		}
-		runtime.KeepAlive(f)
 	}
 }
