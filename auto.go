@@ -331,7 +331,7 @@ func memoryOfAuto(d, n int, about fit.About, rank int, opts []FitOption) (most M
 		return most, err
 	}
 	rows, columns := partSize(d, n)
-	trials, err := memoryOfChoice(d, n, about.Visible*size(rows, columns), candidates)
+	trials, err := memoryOfChoice(d, n, about.Visible*qmf.Size(rows, columns), candidates)
 	if err != nil {
 		return most, err
 	}

@@ -56,11 +56,14 @@ func MemoryFor(ctx context.Context, method Method, x Rows, rank int, opts ...Fit
 	if err := checkRows(x); err != nil {
 		return Memory{}, err
 	}
-	of, err := look(ctx, x)
+	d, n := x.Dims()
+	of, err := qmf.Look(ctx, d, n, newRowReader(x).row)
 	if err != nil {
 		return Memory{}, err
 	}
-	d, n := x.Dims()
+	if s, is := x.(*Sparse); is {
+		of.Listed = float64(len(s.of.Index)) / qmf.Size(d, n)
+	}
 	m, err := memoryOf(method, d, n, of, rank, opts)
 	if _, held := x.(Mat); !held {
 		m.Fit = m.Rows
@@ -91,7 +94,7 @@ func memoryOf(method Method, d, n int, about fit.About, rank int, opts []FitOpti
 	}
 	open := method == MethodNMF && c.Missing && about.Visible < 1 && c.endIsOpen()
 	if open {
-		c.settleFew(float64(about.Visible*size(d, n)), d, n, k)
+		c.settleFew(float64(about.Visible*qmf.Size(d, n)), d, n, k)
 	}
 	of := &uncounted{config: &c, method: method, about: about, d: min(d, pool.Beyond),
 		n: min(n, pool.Beyond), k: k}
@@ -108,56 +111,6 @@ func memoryOf(method Method, d, n int, about fit.About, rank int, opts []FitOpti
 	}
 	return Memory{Fit: bytes(of.fit(true)), Rows: bytes(of.fit(false)), Model: bytes(model.Most()),
 		State: bytes(8 * state)}, nil
-}
-
-// look reads x for what the memory of a fit depends on.
-func look(ctx context.Context, x Rows) (fit.About, error) {
-	d, n := x.Dims()
-	of, r := fit.About{Full: true, Plain: true}, newRowReader(x)
-	inGroup, top, mean, square, nonzero := 0, 0.0, 0.0, 0.0, 0.0
-	for i := range d {
-		if i%nmf.Group == 0 {
-			inGroup = 0
-			if err := ctx.Err(); err != nil {
-				return of, err
-			}
-		}
-		row, err := r.row(i)
-		if err != nil {
-			return of, err
-		}
-		seen := 0
-		for _, v := range row {
-			if v == v {
-				seen++
-				top = max(top, math.Abs(v))
-			}
-			if v != 0 {
-				inGroup++
-				nonzero++
-			}
-			of.Plain = of.Plain && !(v < 0)
-		}
-		share := float64(seen) / float64(n)
-		mean += share / float64(d)
-		square += float64(share*share) / float64(d)
-		if i%nmf.Group == nmf.Group-1 || i == d-1 {
-			of.Full = of.Full && inGroup > nmf.MostOfThin(i%nmf.Group+1, n)
-		}
-	}
-	// The rows of a trial are some of all: the mean over them is in five deviations of that over all.
-	spread := math.Sqrt(max(square-float64(mean*mean), 0) / qmf.TrialRows)
-	if d <= qmf.TrialRows {
-		spread = 0
-	}
-	of.Nonzero = nonzero / size(d, n)
-	of.Visible = max(mean-float64(5*spread), 0)
-	units := fit.UnitsOf(top)
-	of.Rescale = units.All != 0
-	if s, is := x.(*Sparse); is {
-		of.Listed = float64(len(s.of.Index)) / size(d, n)
-	}
-	return of, nil
 }
 
 // configOf reads and checks the options of a fit of a d × n matrix, and returns them and the number of
@@ -205,15 +158,6 @@ func configOf(method Method, d, n, rank int, opts []FitOption) (c config, k int,
 		c.Levels = min(c.Levels, pool.BeyondSquare)
 	}
 	return c, k, err
-}
-
-// size is the product of some sizes, rounded before it meets a sum.
-func size(of ...int) float64 {
-	p := 1.0
-	for _, v := range of {
-		p = float64(p * float64(v))
-	}
-	return p
 }
 
 // uncounted is a fit of a d × n matrix by k components whose memory is to be counted.

@@ -11,7 +11,6 @@ package quantmf
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/fit"
@@ -335,41 +334,9 @@ func bends(fill filler, u, v Mat) []float64 {
 	for i := range out {
 		fill(t, i)
 		product(w, u.Row(i), v)
-		low, high := order.Bulk(w)
-		bulk := 0
-		for j := range w {
-			if w[j] >= low && w[j] <= high {
-				w[bulk], t[bulk] = w[j], t[j]
-				bulk++
-			}
-		}
-		out[i] = bend(w[:bulk], t[:bulk])
+		out[i] = order.Bend(w, t)
 	}
 	return out
-}
-
-// bend returns 1-R² of the best straight line through t as a function of w, 0 where either is constant.
-func bend(w, t []float64) float64 {
-	n := float64(len(w))
-	var mw, mt float64
-	for j := range w {
-		mw += w[j] / n
-		mt += t[j] / n
-	}
-	var ww, wt, tt, scale float64
-	for j := range w {
-		scale = max(scale, math.Abs(t[j]-mt))
-	}
-	for j := range w {
-		dw, dt := w[j]-mw, (t[j]-mt)/scale
-		ww += float64(dw * dw)
-		wt += float64(dw * dt)
-		tt += float64(dt * dt)
-	}
-	if ww > 0 && tt > 0 && slices.Min(t) < slices.Max(t) {
-		return min(max(1-float64(wt/ww*(wt/tt)), 0), 1)
-	}
-	return 0
 }
 
 // MarginalErrors returns, for each feature, the relative column error of its

@@ -63,3 +63,37 @@ func outer(v []float64, count int) []float64 {
 	slices.Sort(s)
 	return s
 }
+
+// Bend returns 1-R² of the best straight line through t as a function of w, but for far w (Bulk); 0 where
+// either is constant. It changes both.
+func Bend(w, t []float64) float64 {
+	low, high := Bulk(w)
+	bulk := 0
+	for j := range w {
+		if w[j] >= low && w[j] <= high {
+			w[bulk], t[bulk] = w[j], t[j]
+			bulk++
+		}
+	}
+	w, t = w[:bulk], t[:bulk]
+	n := float64(len(w))
+	var mw, mt float64
+	for j := range w {
+		mw += w[j] / n
+		mt += t[j] / n
+	}
+	var ww, wt, tt, scale float64
+	for j := range w {
+		scale = max(scale, math.Abs(t[j]-mt))
+	}
+	for j := range w {
+		dw, dt := w[j]-mw, (t[j]-mt)/scale
+		ww += float64(dw * dw)
+		wt += float64(dw * dt)
+		tt += float64(dt * dt)
+	}
+	if ww > 0 && tt > 0 && slices.Min(t) < slices.Max(t) {
+		return min(max(1-float64(wt/ww*(wt/tt)), 0), 1)
+	}
+	return 0
+}
