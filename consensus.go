@@ -3,8 +3,8 @@ package quantmf
 // This file holds the consensus of many NMFs [Kotliar et al., eLife 8:e43803, 2019]: components that come
 // back whatever the seed. An NMF has many optima, and what one seed finds need not be found by another. The
 // columns of U of fits from s seeds, each brought to length 1, are s k points y_p. A component that holds is
-// a dense cluster of s of them; a point that no other fit comes near is left out (internal/qmf). The median of
-// each cluster is a column of the consensus, under which V is fitted once more.
+// a dense cluster of s of them; a point that no other fit comes near is left out (internal/qmf). The median
+// of each cluster is a column of the consensus, under which V is fitted once more.
 
 import (
 	"context"

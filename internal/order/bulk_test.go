@@ -107,3 +107,26 @@ func TestBulkOfSorted(t *testing.T) {
 		}
 	}
 }
+
+// TestBend: a line has no bend, whatever far samples do; a curve has 1-R² of its best line; constants have 0.
+func TestBend(t *testing.T) {
+	const n = 100
+	for name, c := range map[string]struct {
+		at   func(w float64) float64
+		far  float64 // T of a sample at 1e6
+		want float64
+	}{
+		"line":     {func(w float64) float64 { return 2*w + 1 }, -5, 0},
+		"constant": {func(float64) float64 { return 3 }, 3, 0},
+		// of w² at whole w from 0 to n-1, R² = 15(n-1)²/((2n-1)(8n-11)) by the moments of whole numbers
+		"square": {func(w float64) float64 { return w * w }, 0, 1 - 15*99.*99/(199*789)},
+	} {
+		w, v := []float64{1e6}, []float64{c.far}
+		for j := range n {
+			w, v = append(w, float64(j)), append(v, c.at(float64(j)))
+		}
+		if got := order.Bend(w, v); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%s: a bend of %v, want %v", name, got, c.want)
+		}
+	}
+}
