@@ -28,12 +28,12 @@ func power(b float64, t int) float64 {
 	return r
 }
 
-// Moment holds the two moments of some parameters.
-type Moment struct{ Mu, Nu []float64 }
+// moment holds the two moments of some parameters.
+type moment struct{ Mu, Nu []float64 }
 
-// NewMoment returns the moments, before their first step, of as many parameters as the product of some sizes.
-func NewMoment(a *pool.Arena, sizes ...int) Moment {
-	return Moment{a.Floats(sizes...), a.Floats(sizes...)}
+// newMoment returns the moments, before their first step, of as many parameters as the product of some sizes.
+func newMoment(a *pool.Arena, sizes ...int) moment {
+	return moment{a.Floats(sizes...), a.Floats(sizes...)}
 }
 
 // Step moves parameters x_lo to x_hi-1 against their gradient g:
@@ -42,22 +42,22 @@ func NewMoment(a *pool.Arena, sizes ...int) Moment {
 //	x ← x - lr · (μ/(1-β1^t)) / (√(ν/(1-β2^t)) + 1e-8)
 //
 // with β1 = 0.9, β2 = 0.999. t counts the steps of x, this one included.
-func (m Moment) Step(param, grad []float64, lo, hi int, at Pace) {
+func (m moment) Step(param, grad []float64, lo, hi int, at pace) {
 	c1, c2 := 1-power(beta1, at.Count), 1-power(beta2, at.Count)
 	kernel.AdamStep(param[lo:hi], grad, m.Mu[lo:hi], m.Nu[lo:hi], at.Rate/c1, c2)
 }
 
-// Pace is the learning rate of a step, and the number of the step, from 1.
-type Pace struct {
+// pace is the learning rate of a step, and the number of the step, from 1.
+type pace struct {
 	Rate  float64
 	Count int
 }
 
-// Cosine returns (1+cos πt)/2 = cos²(πt/2) for t in [0,1], from the series of
+// cosine returns (1+cos πt)/2 = cos²(πt/2) for t in [0,1], from the series of
 // cos on [0,π/4]: the same bits everywhere.
-func Cosine(t float64) float64 {
+func cosine(t float64) float64 {
 	if t > 0.5 {
-		return 1 - Cosine(1-t)
+		return 1 - cosine(1-t)
 	}
 	a := t * (math.Pi / 2) // in [0, π/4]
 	c := 1.0

@@ -9,7 +9,7 @@ import (
 
 // TestStep follows the rule as the paper prints it, with math.Pow.
 func TestStep(t *testing.T) {
-	x, moment := []float64{1, -2}, NewMoment(nil, 2)
+	x, moment := []float64{1, -2}, newMoment(nil, 2)
 	want, m, v := []float64{1, -2}, make([]float64, 2), make([]float64, 2)
 	for step := 1; step <= 300; step++ {
 		g := make([]float64, 2)
@@ -21,7 +21,7 @@ func TestStep(t *testing.T) {
 			vh := v[i] / (1 - math.Pow(0.999, float64(step)))
 			want[i] -= 0.05 * mh / (math.Sqrt(vh) + 1e-8)
 		}
-		moment.Step(x, g, 0, 2, Pace{0.05, step})
+		moment.Step(x, g, 0, 2, pace{0.05, step})
 		NearAll(t, x, want, 1e-12, "step %d", step)
 	}
 }
@@ -30,6 +30,6 @@ func TestStep(t *testing.T) {
 func TestCosine(t *testing.T) {
 	for i := range 101 {
 		p := float64(i) / 100
-		Near(t, Cosine(p), (1+math.Cos(math.Pi*p))/2, 1e-15, "cosine(%v)", p)
+		Near(t, cosine(p), (1+math.Cos(math.Pi*p))/2, 1e-15, "cosine(%v)", p)
 	}
 }

@@ -47,7 +47,7 @@ type factorSteps interface {
 // newFactorSteps makes the steps of a fit that visits so many rows at a time.
 func newFactorSteps(f *qmfFit, slots int) factorSteps {
 	if a := f.pool.Memory; !f.Gaussian(f.k) {
-		s := &adamSteps{fit: f, logU: a.Floats(f.d, f.k), momU: NewMoment(a, f.d, f.k),
+		s := &adamSteps{fit: f, logU: a.Floats(f.d, f.k), momU: newMoment(a, f.d, f.k),
 			u: a.Floats(slots, f.k)}
 		s.makeColumns()
 		return s
@@ -144,7 +144,7 @@ func (s *gaussSteps) walkV(visit func(array section.Part, best []float64)) {
 type adamSteps struct {
 	fit        *qmfFit
 	logU, logV []float64 // Ũ, Ṽ; U and V hold their exponentials
-	momU, momV Moment
+	momU, momV moment
 	gradV      []float64  // k × np: the gradient at Ṽ
 	u          []float64  // slots × k: rows of U before their steps, times relativeUnit
 	sums       *pool.Sums // of gradV over one batch of all rows; nil where there are several batches
@@ -153,7 +153,7 @@ type adamSteps struct {
 // makeColumns makes what the steps of V take.
 func (s *adamSteps) makeColumns() {
 	f, a := s.fit, s.fit.pool.Memory
-	s.logV, s.momV = a.Floats(f.k, f.np), NewMoment(a, f.k, f.np)
+	s.logV, s.momV = a.Floats(f.k, f.np), newMoment(a, f.k, f.np)
 	if !f.inflation.whole {
 		s.gradV = a.Floats(f.k, f.np)
 	} else if s.sums = pool.NewSums(a, f.cut, f.k, f.np); len(s.sums.Parts) == 1 {
@@ -240,7 +240,7 @@ func (s *adamSteps) stepColumns(_, t int) {
 	for j := range g[:f.n] {
 		g[j] = float64(g[j]*v[j]) + float64(pen*lv[j])
 	}
-	s.momV.Step(s.logV, g[:f.n], lo, lo+f.n, Pace{Rate: f.at.Rate, Count: f.stepsV})
+	s.momV.Step(s.logV, g[:f.n], lo, lo+f.n, pace{Rate: f.at.Rate, Count: f.stepsV})
 	kernel.Confine(lv[:f.n], -f.maxLogFactor, f.maxLogFactor)
 	kernel.Exp(v[:f.n], lv)
 }
@@ -261,10 +261,10 @@ func meanSquare(v []float64) float64 {
 
 func (s *adamSteps) walkU(visit func(array section.Part, best []float64)) {
 	visit(section.Within(s.logU, -s.fit.maxLogFactor, s.fit.maxLogFactor), nil)
-	WalkMoments(visit, s.momU)
+	walkMoments(visit, s.momU)
 }
 
 func (s *adamSteps) walkV(visit func(array section.Part, best []float64)) {
 	visit(section.Within(s.logV, -s.fit.maxLogFactor, s.fit.maxLogFactor), nil)
-	WalkMoments(visit, s.momV)
+	walkMoments(visit, s.momV)
 }

@@ -226,7 +226,7 @@ func (f *qmfFit) Index() (index []uint64) {
 	for _, i := range f.order {
 		index = append(index, uint64(i))
 	}
-	return append(AppendWarm(index, f.Warm), uint64(f.origin), math.Float64bits(f.lambda),
+	return append(appendWarm(index, f.Warm), uint64(f.origin), math.Float64bits(f.lambda),
 		math.Float64bits(f.line), uint64(f.source), uint64(f.stepsV))
 }
 
@@ -242,7 +242,7 @@ func (f *qmfFit) walkRows(visit func(array section.Part, best []float64)) {
 	visit(section.Positive(f.rowLosses), nil)
 	visit(section.Positive(f.rowHeld), nil)
 	f.steps.walkU(visit)
-	f.Maps.Walk(visit, Kept{F: f.F, Inc: f.Inc, S: f.S})
+	f.Maps.Walk(visit, kept{F: f.F, Inc: f.Inc, S: f.S})
 }
 
 // Resume takes the state of a checkpoint.

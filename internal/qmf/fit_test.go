@@ -107,7 +107,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l divergence.Loss, penalty f
 	loss()
 	// With Adam's first moment at zero before, the gradient is μ/(1-β1) after. Of Ṽ
 	// the batches are to add up to it.
-	f.at, f.stepsV = Pace{Rate: f.LearningRate, Count: 1}, 1
+	f.at, f.stepsV = pace{Rate: f.LearningRate, Count: 1}, 1
 	gradV := make([]float64, len(steps.gradV))
 	for from := 0; from < f.d; from += batch {
 		f.batch = f.order[from:min(from+batch, f.d)]

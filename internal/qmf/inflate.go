@@ -39,7 +39,7 @@ type inflation struct {
 // newInflation makes maps for the observed cells. Its factors may be replaced by others of the same size.
 func newInflation(s *Settings, visible *fit.Cells, f *factors, p *pool.Pool) *inflation {
 	a, d := p.Memory, visible.D
-	of := NewSpans(a, d, visible.Units.Signed)
+	of := newSpans(a, d, visible.Units.Signed)
 	t := &inflation{
 		mapRows: mapRows{Settings: s, cells: visible, pool: p,
 			Maps:   newMaps(a, d, s.Levels, s.Start == StartUniform, s.Ends == EndsPinned, of),
@@ -185,7 +185,7 @@ func (f *inflation) moments(v *rowSpace) transport.Squash {
 // is α+βw, β >= 0, by least squares of x on w, averaged over each level under the plan. Where the data are
 // not signed it is at least 0. den holds the column sums of M over the visible cells, by their weights.
 // mixLine gives the line its share.
-func (f *inflation) prior(v *rowSpace, i int, s *Sums, den []float64) {
+func (f *inflation) prior(v *rowSpace, i int, s *emSums, den []float64) {
 	d0 := s.Prior
 	at := v.row.Squash()
 	if at.Kind == transport.None { // it has no moments, which are what is needed here
@@ -241,7 +241,7 @@ func (f *inflation) prior(v *rowSpace, i int, s *Sums, den []float64) {
 // them are taken once: under KL all but those of the ratios x/T.
 func (f *inflation) stepQ(v *rowSpace, i, steps int) {
 	kl, lined := f.Loss == divergence.KL, f.Slope(i) > 0
-	s := Sums{Num: v.num, Den: v.den, Shares: v.den, Prior: v.d0}
+	s := emSums{Num: v.num, Den: v.den, Shares: v.den, Prior: v.d0}
 	if kl {
 		v.row.ObservedColumns(s.Den, v.s, f.Mass[i])
 	} else if f.lambda > 0 || f.Spans.Signed {

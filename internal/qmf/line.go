@@ -76,7 +76,7 @@ func (f *inflation) lineTarget(at *transport.Squash, i int, beta float64) (alpha
 
 // mixLine makes of the increments of the affine map in the sums, averaged over levels, the target of a map
 // with a line.
-func (f *inflation) mixLine(s *Sums, alpha, slope float64) {
+func (f *inflation) mixLine(s *emSums, alpha, slope float64) {
 	s.Line.Prior = f.line * slope
 	kernel.Scale(s.Prior, s.Prior, 1-f.line)
 	s.Prior[0] += float64(f.line * alpha)

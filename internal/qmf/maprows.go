@@ -18,7 +18,7 @@ type mapRows struct {
 	Maps
 	pool   *pool.Pool
 	spaces []rowSpace // one a worker
-	at     Pace       // the rate and the number of Adam's next step
+	at     pace       // the rate and the number of Adam's next step
 
 	op op                      // that runs
 	do func(worker, piece int) // does a piece of it; made once, so that no loop allocates

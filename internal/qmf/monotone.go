@@ -55,8 +55,8 @@ type Maps struct {
 	Inc  []float64 // D, the first of a row q_1; where R is not nil, computed from it (FromR)
 	R    []float64 // R: the logarithms of D, where Adam makes the steps on q; nil: EM does
 	S    []float64 // s, d numbers; nil where maps have no line
-	MomF Moment
-	MomR Moment
+	MomF moment
+	MomR moment
 	Warm []transport.Warm // the warm starts of the transports
 
 	Pinned            bool    // q_1 and q_m are the extremes of the row of x
@@ -73,8 +73,8 @@ type Spans struct {
 	Signed bool // rows may be of either sign
 }
 
-// NewSpans makes room for d rows, of which each is to be read.
-func NewSpans(a *pool.Arena, d int, signed bool) *Spans {
+// newSpans makes room for d rows, of which each is to be read.
+func newSpans(a *pool.Arena, d int, signed bool) *Spans {
 	return &Spans{Low: a.Floats(d), High: a.Floats(d), Average: a.Floats(d), Mass: a.Floats(d),
 		Signed: signed}
 }
@@ -138,13 +138,13 @@ func LeastAtStart(mean float64) float64 {
 // New makes d maps of m levels, with increments 0 and uniform weights. byAdam says that Adam steps their
 // q, on R. Only maps to rows whose ends are free, stepped by EM, may have a line.
 func newMaps(a *pool.Arena, d, m int, byAdam, pinned bool, of *Spans) Maps {
-	p := Maps{M: m, F: a.Floats(d, m), Inc: a.Floats(d, m), MomF: NewMoment(a, d, m),
+	p := Maps{M: m, F: a.Floats(d, m), Inc: a.Floats(d, m), MomF: newMoment(a, d, m),
 		Warm: transport.NewWarm(a, d, m), Pinned: pinned, of: of, Shortest: shortest, Longest: longest}
 	if of != nil && !byAdam && !pinned {
 		p.S = a.Floats(d)
 	}
 	if byAdam {
-		p.R, p.MomR = a.Floats(d, m), NewMoment(a, d, m)
+		p.R, p.MomR = a.Floats(d, m), newMoment(a, d, m)
 	}
 	return p
 }
@@ -176,14 +176,14 @@ func (p *Maps) Quantiles(q []float64, i int) {
 func (p *Maps) signedEnds() bool { return p.of != nil && p.of.Signed }
 
 // StepF makes Adam's step of F_i along its gradient.
-func (p *Maps) StepF(i int, grad []float64, at Pace) {
+func (p *Maps) StepF(i int, grad []float64, at pace) {
 	p.MomF.Step(p.F, grad, i*p.M, (i+1)*p.M, at)
 }
 
 // StepR makes the paper's step on q: Adam on R, the logarithms of the increments (of
 // signed data R_1 is q_1 over the row's mean; pinned: of their shares of the row's range,
 // by softmax). grad is the gradient in unit·q_i, and is overwritten.
-func (p *Maps) StepR(i int, grad []float64, unit float64, at Pace) {
+func (p *Maps) StepR(i int, grad []float64, unit float64, at pace) {
 	m, inc := p.M, p.Increments(i)
 	tail := 0.0
 	for l := m - 1; l >= 0; l-- { // backward of the cumulative sum
@@ -231,21 +231,21 @@ func (p *Maps) FromR(i int) {
 	inc[0] = p.of.Low[i]
 }
 
-// Sums are the sums from which the EM step of a row is made: over the row's visible samples j, by their
+// emSums are the sums from which the EM step of a row is made: over the row's visible samples j, by their
 // weights, of tail_jl times x T^{β-2} (Num), T^{β-1} (Den) and 1 (Shares, for signed data alone). Prior are
 // the increments of the map towards which shrinkage pulls.
 //
 // Line has the same sums with w_j for tail_jl, and the slope towards which shrinkage pulls.
-type Sums struct {
+type emSums struct {
 	Num, Den, Shares, Prior []float64
-	Line                    Line
+	Line                    lineSums
 }
 
-// Line is what Sums has of the slope s of a row.
-type Line struct{ Num, Den, Share, Prior float64 }
+// lineSums are what emSums has of the slope s of a row.
+type lineSums struct{ Num, Den, Share, Prior float64 }
 
 // EM makes one EM step on the increments and the slope of row i. For signed data it overwrites Num and Den.
-func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
+func (p *Maps) EM(i int, s emSums, loss divergence.Loss, lambda float64) {
 	inc, low, high := p.Increments(i), p.of.Low[i], p.of.High[i]
 	mass, first := p.of.Mass[i], 0
 	if p.of.Signed && !p.Pinned {
@@ -352,13 +352,13 @@ func pinned(d, num, den []float64, span, low float64) {
 	}
 }
 
-// Kept are the parameters that a best state has of maps, at the state that the losses last returned belong
+// kept are the parameters that a best state has of maps, at the state that the losses last returned belong
 // to; nil: it does not have them.
-type Kept struct{ F, Inc, R, S []float64 }
+type kept struct{ F, Inc, R, S []float64 }
 
 // Walk calls visit for the numbers of the maps in a checkpoint, which are parameters, moments and warm
 // starts, and for what the best state has of each.
-func (p *Maps) Walk(visit func(numbers section.Part, best []float64), best Kept) {
+func (p *Maps) Walk(visit func(numbers section.Part, best []float64), best kept) {
 	visit(section.Finite(p.F), best.F)
 	for lo := 0; lo < len(p.Inc); lo += p.M {
 		var first, others []float64
@@ -369,25 +369,25 @@ func (p *Maps) Walk(visit func(numbers section.Part, best []float64), best Kept)
 		visit(section.Positive(p.Inc[lo+1:lo+p.M]), others)
 	}
 	visit(section.Positive(p.S), best.S)
-	WalkMoments(visit, p.MomF)
+	walkMoments(visit, p.MomF)
 	if p.R != nil {
 		visit(section.Within(p.R, p.Shortest, p.Longest), best.R)
-		WalkMoments(visit, p.MomR)
+		walkMoments(visit, p.MomR)
 	}
 	for i := range p.Warm {
 		visit(section.Finite(p.Warm[i].Offset), nil)
 	}
 }
 
-// WalkMoments calls visit for Adam's moments.
-func WalkMoments(visit func(numbers section.Part, best []float64), m Moment) {
+// walkMoments calls visit for Adam's moments.
+func walkMoments(visit func(numbers section.Part, best []float64), m moment) {
 	visit(section.Finite(m.Mu), nil)
 	// The square of a large gradient overflows: ν is +Inf from then on, and its parameter stands still.
 	visit(section.Within(m.Nu, 0, math.Inf(1)), nil)
 }
 
-// AppendWarm appends, for each row, 1 where its warm start is valid, else 0.
-func AppendWarm(index []uint64, states []transport.Warm) []uint64 {
+// appendWarm appends, for each row, 1 where its warm start is valid, else 0.
+func appendWarm(index []uint64, states []transport.Warm) []uint64 {
 	for i := range states {
 		valid := uint64(0)
 		if states[i].Valid {

@@ -87,7 +87,7 @@ func TestEM(t *testing.T) {
 		{[]float64{-2, 0, 3, 3}, []float64{(1.5 - 37./27 - 7./9 - 19./12) / 1.5, 14. / 9, 19. / 3}, -1, 2,
 			37. / 54},
 	} {
-		of := NewSpans(nil, 1, c.x[0] < 0)
+		of := newSpans(nil, 1, c.x[0] < 0)
 		of.Read(c.x, 0, len(c.x), nil)
 		p, loss := newMaps(nil, 1, 3, false, false, of), divergence.KL
 		if of.Signed {
@@ -95,8 +95,8 @@ func TestEM(t *testing.T) {
 		}
 		copy(p.Inc, []float64{c.first, 3, 5})
 		p.S[0] = 0.5
-		p.EM(0, Sums{Num: []float64{4, 0, 6}, Den: []float64{2, 5, 3}, Shares: []float64{4, 2, 1},
-			Prior: []float64{1, 2, 3}, Line: Line{Num: 3, Den: 2, Share: 8, Prior: 1}}, loss, c.lambda)
+		p.EM(0, emSums{Num: []float64{4, 0, 6}, Den: []float64{2, 5, 3}, Shares: []float64{4, 2, 1},
+			Prior: []float64{1, 2, 3}, Line: lineSums{Num: 3, Den: 2, Share: 8, Prior: 1}}, loss, c.lambda)
 		for l, want := range c.want {
 			Near(t, p.Inc[l], want, 1e-14*math.Abs(want), "%v, λ %v: increment %d", c.x, c.lambda, l)
 		}
@@ -107,12 +107,12 @@ func TestEM(t *testing.T) {
 // TestCeilings: where almost no share of the row is left, increments and slopes of signed data stay below
 // 1e12 times the row's range.
 func TestCeilings(t *testing.T) {
-	of := NewSpans(nil, 1, true)
+	of := newSpans(nil, 1, true)
 	of.Read([]float64{-2, 0, 3, 3}, 0, 4, nil)
 	p := newMaps(nil, 1, 2, false, false, of)
 	p.Inc[1], p.S[0] = 3, 0.5
-	p.EM(0, Sums{Num: []float64{0, 6}, Den: []float64{0, 1e-30}, Shares: []float64{4, 0}, Prior: p.Inc,
-		Line: Line{Num: 1e20, Den: 0, Share: 1}}, divergence.Frobenius, 0)
+	p.EM(0, emSums{Num: []float64{0, 6}, Den: []float64{0, 1e-30}, Shares: []float64{4, 0}, Prior: p.Inc,
+		Line: lineSums{Num: 1e20, Den: 0, Share: 1}}, divergence.Frobenius, 0)
 	if p.Inc[1] != 5e12 || p.S[0] != 2e13 {
 		t.Errorf("an increment of %v, a slope of %v", p.Inc[1], p.S[0])
 	}
@@ -125,7 +125,7 @@ func TestStepR(t *testing.T) {
 		{true, false, true}, {true, true, true}} {
 		var of *Spans
 		if c.spans {
-			of = NewSpans(nil, 1, c.signed)
+			of = newSpans(nil, 1, c.signed)
 			of.Read([]float64{-1, 4, 6}, 0, 3, nil)
 		}
 		p := newMaps(nil, 1, m, true, c.pinned, of)
@@ -154,7 +154,7 @@ func TestStepR(t *testing.T) {
 		if !c.pinned && math.Abs(q[m-1]-q[m-2]-math.Exp(p.R[m-1])) > 1e-14 {
 			t.Errorf("quantiles %v of logarithms %v", q, p.R)
 		}
-		p.StepR(0, slices.Clone(g), unit, Pace{Rate: 0, Count: 1})
+		p.StepR(0, slices.Clone(g), unit, pace{Rate: 0, Count: 1})
 		for l, v := range want {
 			Close(t, p.MomR.Mu[l]/(1-beta1), v, 1e-8, "%+v: gradient %d", c, l)
 		}
@@ -163,7 +163,7 @@ func TestStepR(t *testing.T) {
 
 // TestSpans: extremes, mean and mass are of the visible cells, by their weights.
 func TestSpans(t *testing.T) {
-	of := NewSpans(nil, 3, false)
+	of := newSpans(nil, 3, false)
 	of.Read([]float64{4, math.NaN(), 1, 4}, 0, 3, nil)
 	of.Read([]float64{4, math.NaN(), 1, 4}, 1, 3, []float64{1, 9, 2, 3})
 	of.Read([]float64{2, 2, math.NaN()}, 2, 2, nil)
@@ -187,7 +187,7 @@ func TestSpans(t *testing.T) {
 func TestWarmIndex(t *testing.T) {
 	f := Must(section.Decode(section.Encode(section.QMF, nil), section.QMF, section.KindName, nil, nil))(t)
 	states, back := []transport.Warm{{Valid: true}, {}}, []transport.Warm{{}, {Valid: true}}
-	index := AppendWarm([]uint64{7}, states)
+	index := appendWarm([]uint64{7}, states)
 	if err := TakeWarm(f, back, index, 1); err != nil || !back[0].Valid || back[1].Valid {
 		t.Errorf("%v of %v: %v", back, index, err)
 	}

@@ -404,8 +404,8 @@ func (f *qmfqFit) Walk(visit func(array section.Part, best []float64)) {
 	visit(section.Positive(f.from.v), nil)
 	visit(section.Positive(t.rowLosses), nil)
 	visit(section.Positive(t.rowHeld), nil)
-	t.Maps.Walk(visit, Kept{F: before[0], Inc: before[1], S: before[7]})
-	s.Maps.Walk(visit, Kept{F: before[2], R: before[3]})
+	t.Maps.Walk(visit, kept{F: before[0], Inc: before[1], S: before[7]})
+	s.Maps.Walk(visit, kept{F: before[2], R: before[3]})
 	visit(section.Finite(s.h), before[4])
 	for i, p := range f.product(f.projected.u, f.projected.v) {
 		visit(p, before[5+i])
@@ -415,7 +415,7 @@ func (f *qmfqFit) Walk(visit func(array section.Part, best []float64)) {
 // Index returns which warm starts are valid, λ and τ.
 func (f *qmfqFit) Index() []uint64 {
 	t := f.inflation
-	return append(AppendWarm(AppendWarm(nil, t.Warm), f.deflation.Warm),
+	return append(appendWarm(appendWarm(nil, t.Warm), f.deflation.Warm),
 		math.Float64bits(t.lambda), math.Float64bits(t.line))
 }
 

@@ -61,7 +61,7 @@ func TestQMFQGradient(t *testing.T) {
 			return sum
 		}
 		loss()
-		up.at = Pace{Rate: f.LearningRate, Count: 1}
+		up.at = pace{Rate: f.LearningRate, Count: 1}
 		down.at = up.at
 		f.run(visitRows)
 		f.projector.Backward(f.wbar, down.ybar)
@@ -110,7 +110,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				up, down := f.inflation, f.deflation
 				var spent [5]time.Duration
 				for epoch := 1; b.Loop(); epoch++ {
-					up.at = Pace{Rate: 0.1, Count: epoch}
+					up.at = pace{Rate: 0.1, Count: epoch}
 					down.at = up.at
 					for i, step := range []func(){
 						func() { f.run(deflateRows) },

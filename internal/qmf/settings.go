@@ -136,12 +136,12 @@ func (s *Settings) Gaussian(k int) bool {
 }
 
 // pace returns the pace of Adam in epoch e, counted from 0.
-func (s *Settings) pace(e int) Pace {
+func (s *Settings) pace(e int) pace {
 	rate := s.LearningRate
 	if s.Schedule == ScheduleCosine {
-		rate *= Cosine(float64(e) / float64(s.Epochs))
+		rate *= cosine(float64(e) / float64(s.Epochs))
 	}
-	return Pace{Rate: rate, Count: e + 1}
+	return pace{Rate: rate, Count: e + 1}
 }
 
 // MayHaveLine tells whether maps may have a line.

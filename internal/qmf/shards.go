@@ -192,9 +192,9 @@ func (s *Split) startQMF(ctx context.Context, first *SplitStart) error {
 		}}
 		if all, is := f.steps.(*adamSteps); is {
 			part.steps = &adamSteps{fit: part, logU: all.logU[from*s.K : to*s.K],
-				momU: NewMoment(nil, len(rows), s.K)}
+				momU: newMoment(nil, len(rows), s.K)}
 		}
-		return s.shard(part).Arrays(), AppendWarm(nil, part.Warm)
+		return s.shard(part).Arrays(), appendWarm(nil, part.Warm)
 	}
 	if of, is := f.steps.(*gaussSteps); is {
 		_, _, first.Numbers = of.models.State()
@@ -311,7 +311,7 @@ func (s *Split) StepQMF(ctx context.Context, step *ShardStep, r *Shard, rows fit
 		made = f.buildModel(func() bool { return false })
 		made.Start, made.History = s.Origin, []float64{0}
 	}
-	step.Real, step.Index, step.Made = a.Arrays(), AppendWarm(nil, f.Warm), part
+	step.Real, step.Index, step.Made = a.Arrays(), appendWarm(nil, f.Warm), part
 	return made, err
 }
 
