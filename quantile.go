@@ -20,7 +20,6 @@ import (
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/qmf"
-
 	"github.com/quantmf/quantmf/internal/transport"
 )
 

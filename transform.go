@@ -15,12 +15,11 @@ import (
 	"context"
 	"math"
 
-	"github.com/quantmf/quantmf/internal/fit"
-	"github.com/quantmf/quantmf/internal/qmf"
-
 	"github.com/quantmf/quantmf/internal/bqmf"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/qmf"
 )
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'

@@ -7,10 +7,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/transport"
-
-	"github.com/quantmf/quantmf/internal/divergence"
 )
 
 // fitOf is a fit with the defaults, as far as change leaves them, that has not begun. One worker makes it.

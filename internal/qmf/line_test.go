@@ -7,9 +7,8 @@ import (
 	"math"
 	"testing"
 
-	. "github.com/quantmf/quantmf/internal/samebits/check"
-
 	"github.com/quantmf/quantmf/internal/divergence"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // linedFits are fits that have begun with a line, one a loss, of rows with and without hidden cells.

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	. "github.com/quantmf/quantmf/internal/samebits/check"
-
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestStepOnQ holds the EM step on q, its shrinkage and the first weights of levels

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/quantmf/quantmf/internal/samebits/check"
-
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // by is a projection by so many updates.

@@ -60,10 +60,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/fit"
-
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/order"

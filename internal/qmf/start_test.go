@@ -9,13 +9,12 @@ import (
 	"slices"
 	"testing"
 
-	. "github.com/quantmf/quantmf/internal/samebits/check"
-
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
 // TestChoiceByPrediction: start, shrinkage and line that are left to the data are those of the trial that
