@@ -61,7 +61,7 @@ type BQMF struct {
 
 func bqmfDefaults() config {
 	return config{Settings: qmf.Settings{Tolerance: 3e-3, Epochs: 60, Seed: 1, Loss: divergence.KL},
-		restarts: 1}
+		running: running{restarts: 1}}
 }
 
 // FitBQMF fits x, d features × n samples of any finite values, by T(UV) with signed factors and one

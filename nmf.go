@@ -28,7 +28,7 @@ func nmfDefaults() config {
 	return config{
 		Settings: qmf.Settings{Epochs: 20, Seed: 1, Loss: divergence.KL, Start: qmf.StartAuto,
 			Updates: qmf.UpdatesNewton},
-		restarts: 1,
+		running: running{restarts: 1},
 	}
 }
 

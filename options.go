@@ -50,8 +50,15 @@ type config struct {
 	sampleWeights []float64 // n; nil: all are 1
 	cellWeights   Rows      // d × n; nil: all are 1
 	discrete      []int     // of WithDiscrete
+	guess         float64   // no option: what the guess of a missing cell counts, see chooseEnd
+	from          settler   // of WithModel
 
-	// Options of operators alone.
+	running
+	operating
+}
+
+// operating are the options of operators alone.
+type operating struct {
 	weights       []float64
 	targets       []float64
 	targetWeights []float64
@@ -59,8 +66,10 @@ type config struct {
 	iterations    int
 	ranks         ranking
 	ctx           context.Context // of operators for rows; nil: none
+}
 
-	// Options that do not change the numbers of one fit.
+// running are the options that do not change the numbers of one fit.
+type running struct {
 	workers     int
 	strict      bool
 	restarts    int
@@ -68,11 +77,9 @@ type config struct {
 	every       int // epochs from one save to the next
 	save        func(state []byte) error
 	resume      []byte
-	from        settler         // of WithModel
 	checkpoints fit.Checkpoints // nil where there is neither save nor resume
 	discard     bool            // no model is wanted of a fit that was stopped
 	hash        bool            // a fingerprint of x is wanted
-	guess       float64         // no option: what the guess of a missing cell counts, see chooseEnd
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one

@@ -43,7 +43,9 @@ type QMF struct {
 	epsilon    float64
 }
 
-func qmfDefaults() config { return config{Settings: qmf.Defaults(), restarts: 1} }
+func qmfDefaults() config {
+	return config{Settings: qmf.Defaults(), running: running{restarts: 1}}
+}
 
 // settleQMF sets the defaults of epochs and learning rate where Adam steps U and V. qmfDefaults has
 // those for Gauss–Newton steps, of which the data may choose to make none.

@@ -301,7 +301,7 @@ func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, k
 	error) {
 	c := configs.Get().(*config)
 	defer func() {
-		*c = config{grid: c.grid}
+		*c = config{operating: operating{grid: c.grid}}
 		configs.Put(c)
 	}()
 	grid := c.grid

@@ -114,12 +114,9 @@ func (s *splitFit) Start(ctx context.Context) (*qmf.SplitStart, error) {
 	if err != nil {
 		return nil, public(err)
 	}
-	first.Read = s.failed
+	first.Read = func() error { return public(s.of.Task.Pool.Failed()) }
 	return first, nil
 }
-
-// failed returns the error of reading rows, if any.
-func (s *splitFit) failed() error { return public(s.of.Task.Pool.Failed()) }
 
 // Problem returns the problem of the rows of a shard of an NMF, but for the runs.
 func (s *splitFit) Problem(r *qmf.Shard, workers *pool.Pool) nmf.Problem {
