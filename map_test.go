@@ -7,8 +7,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/place"
-	"github.com/quantmf/quantmf/internal/random"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -52,51 +50,6 @@ func TestMap(t *testing.T) {
 		}
 		if !math.IsNaN(f.At(math.NaN())) || f.At(math.Inf(-1)) > f.At(math.Inf(1)) {
 			t.Error("ends")
-		}
-	}
-}
-
-// TestSweep compares T and its slope with At and Slope.
-func TestSweep(t *testing.T) {
-	Slow(t)
-	r := random.Split(8, 1)
-	x := make([]float64, 60)
-	for i := range x {
-		x[i] = math.Exp(2 * Normal(&r))
-	}
-	for _, squash := range []Squash{SquashLogistic, SquashNone, SquashLogisticUnit, SquashArctan} {
-		for _, eps := range []float64{10, 0.1, 0.01, 1e-4, 1e-7} {
-			for _, m := range []int{1, 2, 16, 100} {
-				q, b := make([]float64, m), make([]float64, m)
-				at := 5.0
-				for j := range q {
-					at += math.Exp(2 * Normal(&r))
-					q[j], b[j] = at, math.Exp(Normal(&r))
-				}
-				tr := Solved(t, x, WithEpsilon(eps), WithSquash(squash), WithLevels(m),
-					WithTargetWeights(b))
-				f := Must(tr.Map(q))(t)
-				var wantValues, wantSlopes []float64
-				points := make([]float64, 160)
-				for i := range points {
-					at := float64(i-20) / 4
-					if i == 159 {
-						at = 1e12
-					}
-					points[i] = at
-					wantValues, wantSlopes = append(wantValues, f.At(at)), append(wantSlopes, f.Slope(at))
-				}
-				values, slopes := make([]float64, 160), make([]float64, 160)
-				sheet, room := f.of.Sheet(), place.NewSheetRoom(160, m)
-				sheet.At(values, slopes, points, room)
-				// Their exponents are sums over levels, as those of a fit: as exact as x̃ is in units of ε.
-				NearAll(t, values, wantValues, (1e-12+1e-16/eps)*LargestOf(q), "T")
-				// Slope rounds the share 1-t of what is below a level near its top.
-				NearAll(t, slopes, wantSlopes, 1e-10*LargestOf(wantSlopes)+1e-14/eps*LargestOf(q), "slope")
-				if allocs := allocations(2, func() { sheet.At(values, slopes, points, room) }); allocs > 0 {
-					t.Errorf("%v allocations", allocs)
-				}
-			}
 		}
 	}
 }
