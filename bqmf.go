@@ -168,10 +168,10 @@ func (c *config) checkBQMF(x Rows, rank int) (*fit.Cells, error) {
 	return observed, err
 }
 
-func (*BQMF) fitted(made any, c *config) fitted {
+func (*BQMF) fitted(made any, s *qmf.Settings) fitted {
 	of := made.(*bqmf.Made)
 	m := &BQMF{LeaveOneOut: of.LeaveOneOut, model: of.Model}
-	m.loss, m.missing, m.mapped = lossOf(c.Loss), c.Missing, true
+	m.loss, m.missing, m.mapped = lossOf(s.Loss), s.Missing, true
 	m.History, m.Validation, m.Best, m.Warnings = of.History, of.Validation, of.Best, of.Warnings
 	m.fill()
 	return m

@@ -29,10 +29,7 @@ type Consensus struct {
 	Losses    []float64 // of each fit, its mean divergence
 }
 
-const (
-	mostSeeds  = 1000
-	mostPoints = 1 << 14 // s k; distances take 8 bytes for each pair of them
-)
+const mostPoints = 1 << 14 // s k; distances take 8 bytes for each pair of them
 
 // FitConsensus fits NMFs of k components to x from so many seeds, 2 to 1000, and returns what they agree on.
 // opts are those of [FitNMF] but for starts that do not depend on the seed, checkpoints and progress; the
@@ -87,9 +84,9 @@ func (c *config) checkSeeds(k, seeds int) error {
 	if k < 1 {
 		return &OptionError{Option: "rank", Value: itoa(k), Bound: "must be at least 1"}
 	}
-	if seeds < 2 || seeds > mostSeeds || k > mostPoints/seeds {
+	if seeds < 2 || seeds > qmf.MostSeeds || k > mostPoints/seeds {
 		return &OptionError{Option: "seeds", Value: itoa(seeds),
-			Bound: "must be from 2 to " + itoa(mostSeeds) +
+			Bound: "must be from 2 to " + itoa(qmf.MostSeeds) +
 				", and seeds times k at most " + itoa(mostPoints)}
 	}
 	for _, o := range []option.Kind{option.Init, option.FixedU, option.Model, option.Restarts,

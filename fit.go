@@ -2,7 +2,7 @@ package quantmf
 
 // This file holds what a fit is asked for, as internal/fit takes it: options and data, checked. That package
 // has the driver: restarts, epochs and their losses, ends, checkpoints, progress. A model's fit is a
-// fit.Algorithm, which knows how to begin, to make an epoch, and to make a model of its state.
+// fit.Algorithm, which knows how to begin, to make an epoch, and what a model is made of.
 
 import (
 	"context"
@@ -20,9 +20,9 @@ type fitted interface {
 	UnmarshalBinary([]byte) error
 	readable() ([]byte, error) // a file that can be read
 	sealed
-	objective(c *qmf.Settings) float64 // the loss by which the best of several fits is chosen
-	toUserUnits(u *fit.Units)          // brings a model of x' to the units of x
-	fitted(made any, c *config) fitted // the model of what a fit with these options has made
+	objective(c *qmf.Settings) float64       // the loss by which the best of several fits is chosen
+	toUserUnits(u *fit.Units)                // brings a model of x' to the units of x
+	fitted(made any, s *qmf.Settings) fitted // the model of what a fit has made
 }
 
 // settler is a model that a fit can go on from: it settles what the options leave open.
@@ -36,7 +36,7 @@ type task struct {
 	fit.Task
 	x       Rows
 	rank    int
-	decoded fitted // an empty model, into which the best model of a checkpoint is read
+	decoded fitted // which knows the model of what a fit has made, and takes the best one of a checkpoint
 }
 
 // open checks options and data of a fit.
@@ -166,7 +166,7 @@ func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
 }
 
 // Model returns the model of what a fit has made.
-func (t *task) Model(made any) fit.Model { return t.decoded.fitted(made, t.config) }
+func (t *task) Model(made any) fit.Model { return t.decoded.fitted(made, &t.Settings) }
 
 func (t *task) Objective(m fit.Model) float64    { return m.(fitted).objective(&t.Settings) }
 func (t *task) File(m fit.Model) ([]byte, error) { return m.(fitted).readable() }

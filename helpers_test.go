@@ -165,13 +165,8 @@ func columnsOf(x Mat, keep func(j int) bool) Mat {
 
 // holed returns x with about a share of its cells NaN.
 func holed(x Mat, share float64) Mat {
-	r := random.Split(41, 0)
 	y := x.Clone()
-	for i := range y.Data {
-		if r.Float64() < share {
-			y.Data[i] = math.NaN()
-		}
-	}
+	Hole(y.Data, share)
 	return y
 }
 

@@ -206,12 +206,10 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 	return fitted, err
 }
 
-func (*NMF) fitted(made any, c *config) fitted { return nmfOf(made.(*qmf.NMF), &c.Settings) }
-
-// nmfOf returns the model of what a fit has made.
-func nmfOf(made *qmf.NMF, s *qmf.Settings) *NMF {
-	m := &NMF{factorisationOf(&made.Fitted, s)}
-	m.prior = made.Prior
+func (*NMF) fitted(made any, s *qmf.Settings) fitted {
+	of := made.(*qmf.NMF)
+	m := &NMF{factorisationOf(&of.Fitted, s)}
+	m.prior = of.Prior
 	return m
 }
 

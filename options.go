@@ -742,8 +742,8 @@ func (s Squash) String() string { return option.Squash.Constant(int(s)) }
 type Schedule uint8
 
 const (
-	ScheduleCosine   Schedule = iota // lr (1+cos(π e/E))/2 in epoch e = 0, ..., E-1
-	ScheduleConstant                 // lr, as in the paper
+	ScheduleCosine   Schedule = Schedule(qmf.ScheduleCosine)   // lr (1+cos(π e/E))/2 in epoch e = 0, ..., E-1
+	ScheduleConstant Schedule = Schedule(qmf.ScheduleConstant) // lr, as in the paper
 )
 
 // String returns the name of the constant.
@@ -759,11 +759,11 @@ const (
 	// of the factors may become 0, and positive again.
 	//
 	// It takes KL and Frobenius: under other losses its models predicted unseen cells worse.
-	UpdatesNewton Updates = iota
+	UpdatesNewton Updates = Updates(qmf.UpdatesNewton)
 	// UpdatesMultiplicative is the multiplicative updates of Lee and Seung, and of Févotte
 	// and Idier for other losses, the paper's baseline, with steps ahead (Hien, Leplat and Gillis
 	// 2024): half as many lead to a loss. Fits of one epoch, one from the other, are the textbook's.
-	UpdatesMultiplicative
+	UpdatesMultiplicative Updates = Updates(qmf.UpdatesMultiplicative)
 )
 
 // String returns the name of the constant.
@@ -776,29 +776,29 @@ const (
 	// StartAuto takes StartScores or StartNMF, whichever predicts a hidden tenth of the
 	// cells better in short fits (internal/qmf). In FitNMF it is StartUniform, but under KL from 8192
 	// samples on an NMF of some of them.
-	StartAuto Start = iota
+	StartAuto Start = Start(qmf.StartAuto)
 	// StartScores takes U, V from an NMF of the row-wise normal scores of x, each row
 	// times its mean, as FitNMF makes it by default under KL, and calibrates every row's
 	// quantiles to them. Under KL the NMF of 8192 samples or more, here and under StartNMF, begins
 	// with that of 2048 of them, drawn by [WithSeed], as StartAuto of FitNMF does.
-	StartScores
+	StartScores Start = Start(qmf.StartScores)
 	// StartNMF takes U, V from an NMF of x itself, as FitNMF makes it by default but for as many
 	// epochs as predict a hidden tenth of the cells best, and
 	// calibrates every row's quantiles to them.
-	StartNMF
+	StartNMF Start = Start(qmf.StartNMF)
 	// StartUniform is the paper's start: log factors uniform on [-1/2,1/2], and equal
 	// quantile steps between each row's extremes. Adam then makes all steps, as in the
 	// paper, on the logarithms of factors and quantile steps. The factors are those of
 	// WithInit where they are given; in FitQMFQ all projections start from them. In FitNMF
 	// StartUniform stands for factors uniform on sqrt(mean x/k)·[1/2,3/2).
-	StartUniform
+	StartUniform Start = Start(qmf.StartUniform)
 	// StartSVD, of FitNMF alone, takes U and V from the non-negative parts of the first
 	// k singular vectors of x (NNDSVD), in which missing cells have the mean of their
 	// row. No entry is below 0.3 of the mean of its column of U or row of V. StartSVD
 	// costs about three epochs. Its loss is far below that of StartUniform for the first tens of
 	// epochs, but not after 100. It is the same for every seed, unless k is above the
 	// rank of x: the components above that rank are those of StartUniform.
-	StartSVD
+	StartSVD Start = Start(qmf.StartSVD)
 )
 
 // String returns the name of the constant.
@@ -808,8 +808,9 @@ func (s Start) String() string { return option.Start.Constant(int(s)) }
 type Ends uint8
 
 const (
-	EndsFree   Ends = iota // q is the cumulative sum of m positive increments
-	EndsPinned             // q_1 and q_m are the row's minimum and maximum: the paper's Q(R,s,t)
+	EndsFree Ends = Ends(qmf.EndsFree) // q is the cumulative sum of m positive increments
+	// EndsPinned makes q_1 and q_m the row's minimum and maximum: the paper's Q(R,s,t).
+	EndsPinned Ends = Ends(qmf.EndsPinned)
 )
 
 // String returns the name of the constant.

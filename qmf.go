@@ -112,13 +112,11 @@ func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, err
 	return q, err
 }
 
-func (*QMF) fitted(made any, c *config) fitted { return qmfOf(made.(*qmf.QMF), &c.Settings) }
-
-// qmfOf returns the model of what a fit has made.
-func qmfOf(made *qmf.QMF, s *qmf.Settings) *QMF {
-	q := newQMF(factorisationOf(&made.Fitted, s), made, s.Epsilon)
+func (*QMF) fitted(made any, s *qmf.Settings) fitted {
+	of := made.(*qmf.QMF)
+	q := newQMF(factorisationOf(&of.Fitted, s), of, s.Epsilon)
 	q.mapped = true
-	q.Warnings = notAllConverged(q.Warnings, made.Ends, s.Tolerance)
+	q.Warnings = notAllConverged(q.Warnings, of.Ends, s.Tolerance)
 	return q
 }
 
@@ -316,10 +314,7 @@ func (q *QMF) Bend() []float64 {
 }
 
 // bendsOf is the Bend of a model.
-func bendsOf(m interface {
-	Model
-	sealed
-}) []float64 {
+func bendsOf(m fitted) []float64 {
 	fill, err := m.filler(context.Background())
 	if err != nil {
 		return nil

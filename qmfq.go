@@ -111,14 +111,14 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 	return q, err
 }
 
-func (*QMFQ) fitted(made any, c *config) fitted {
+func (*QMFQ) fitted(made any, s *qmf.Settings) fitted {
 	of := made.(*qmf.QMFQ)
-	q := &QMFQ{inflated: *qmfOf(of.Inflated, &c.Settings), projection: c.Projection,
+	q := &QMFQ{inflated: *new(QMF).fitted(of.Inflated, s).(*QMF), projection: s.Projection,
 		from: [2]Mat{Mat(of.FromU), Mat(of.FromV)}}
-	q.inflated.Warnings = notAllConverged(q.inflated.Warnings, of.Ends, c.Tolerance)
+	q.inflated.Warnings = notAllConverged(q.inflated.Warnings, of.Ends, s.Tolerance)
 	q.Factorisation = q.inflated.Factorisation
 	for i, at := range of.Solved {
-		q.deflate = append(q.deflate, &Map{place.NewCurve(at, of.Quantiles.Row(i), nil, c.Epsilon)})
+		q.deflate = append(q.deflate, &Map{place.NewCurve(at, of.Quantiles.Row(i), nil, s.Epsilon)})
 	}
 	return q
 }

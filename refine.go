@@ -149,18 +149,17 @@ func (c *config) takeMaps(q *QMF) error {
 	}
 	c.Begun = &qmf.Given{Quantiles: fit.Dense(q.Quantiles), Weights: fit.Dense(q.Weights), Slopes: q.Slopes}
 	c.Levels = q.Quantiles.Cols
-	for _, o := range [...]struct {
-		kind option.Kind
-		set  func()
-	}{
-		{option.Epsilon, func() { c.Epsilon = q.epsilon }},
-		{option.Squash, func() { c.Squash = q.squash[0].Kind }},
-		{option.Shrinkage, func() { c.Shrinkage = q.Shrinkage }},
-		{option.Line, func() { c.Line = q.Line }},
-	} {
-		if !c.given.Has(o.kind) {
-			o.set()
-		}
+	if !c.given.Has(option.Epsilon) {
+		c.Epsilon = q.epsilon
+	}
+	if !c.given.Has(option.Squash) {
+		c.Squash = q.squash[0].Kind
+	}
+	if !c.given.Has(option.Shrinkage) {
+		c.Shrinkage = q.Shrinkage
+	}
+	if !c.given.Has(option.Line) {
+		c.Line = q.Line
 	}
 	return nil
 }

@@ -58,7 +58,8 @@ func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFi
 	if err != nil {
 		return nil, 0, err
 	}
-	d, n := t.Cells.D, t.Cells.N
+	of := t.Cells
+	d, n := of.D, of.N
 	if kind == section.NMF {
 		err = c.settleNMF(d, n, rank)
 	} else if err = c.checkQMF(d, n); err == nil {
@@ -73,7 +74,6 @@ func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFi
 	if err != nil {
 		return nil, 0, err
 	}
-	of := t.Cells
 	t.settle()
 	t.Pieces = d
 	f := &splitFit{&qmf.Split{Task: &t.Task, Plan: qmf.Plan{
@@ -92,7 +92,7 @@ func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFi
 		h *= 1099511628211
 	}
 	put(itoa(int(kind)))
-	for _, o := range c.described(rank, t.Cells.WeightHash) {
+	for _, o := range c.described(rank, of.WeightHash) {
 		put(o[0])
 		put(o[1])
 	}
@@ -126,7 +126,7 @@ func (s *splitFit) Problem(r *qmf.Shard, workers *pool.Pool) nmf.Problem {
 // NMF returns the model of these factors and of a fit's journal.
 func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 	made, err := s.of.NMF(u, v, j)
-	m := nmfOf(made, &s.of.Settings)
+	m := new(NMF).fitted(made, &s.of.Settings)
 	m.toUserUnits(&s.of.Units)
 	sealFields(m)
 	return m, err
@@ -136,8 +136,8 @@ func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 func (s *splitFit) StepQMF(ctx context.Context, step *qmf.ShardStep, r *qmf.Shard,
 	workers *pool.Pool) error {
 	made, err := s.of.StepQMF(ctx, step, r, sourceOf(r.X), workers)
-	if made != nil && err == nil {
-		q := qmfOf(made, &s.of.Settings)
+	if made != nil {
+		q := new(QMF).fitted(made, &s.of.Settings)
 		q.toUserUnits(&r.Units)
 		step.Made.File, err = q.readable()
 	}

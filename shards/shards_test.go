@@ -1030,13 +1030,8 @@ func TestKeepLastRows(t *testing.T) {
 
 // holed returns x with about a share of its cells NaN.
 func holed(x quantmf.Mat, share float64) quantmf.Mat {
-	r := random.Split(41, 0)
 	y := x.Clone()
-	for i := range y.Data {
-		if r.Float64() < share {
-			y.Data[i] = math.NaN()
-		}
-	}
+	Hole(y.Data, share)
 	return y
 }
 

@@ -19,12 +19,14 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
+// MostSeeds bounds the number of fits: the seeds of the starts of k-means follow theirs.
+const MostSeeds = 1000
+
 const (
 	// A point is left out where the mean distance to its nearest others, a share of the seeds, is larger.
 	// Both are those of the reference.
 	nearShare, farthest = 0.3, 0.5
 	clusterStarts       = 10
-	firstStart          = 1000 // by which the seed of the first start is split; those of fits are less
 )
 
 // Agreed is what fits agree on: the median of each cluster, the largest first, with its mean silhouette and
@@ -134,7 +136,7 @@ func (p *Points) leaveOut(k int) {
 func (p *Points) join(k int, seed uint64) {
 	least := math.Inf(1)
 	for start := range clusterStarts {
-		r := random.Split(seed, firstStart+start)
+		r := random.Split(seed, MostSeeds+start)
 		of, squares := p.means(k, &r)
 		if squares < least {
 			least, p.of = squares, of

@@ -3,11 +3,9 @@ package qmf
 // This file holds what the tests of fits share.
 
 import (
-	"math"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/fit"
-	"github.com/quantmf/quantmf/internal/random"
 	. "github.com/quantmf/quantmf/internal/samebits/check"
 )
 
@@ -59,13 +57,8 @@ func times(u, v matrix) matrix {
 
 // holed returns x with about a share of its cells NaN.
 func holed(x matrix, share float64) matrix {
-	r := random.Split(41, 0)
 	y := x.clone()
-	for i := range y.Data {
-		if r.Float64() < share {
-			y.Data[i] = math.NaN()
-		}
-	}
+	Hole(y.Data, share)
 	return y
 }
 

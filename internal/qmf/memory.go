@@ -1,7 +1,8 @@
 package qmf
 
-// This file counts what fits draw from the arena of their pool, where that only counts (internal/pool). What
-// is kept of the best epoch on held-out cells, and what a checkpoint has, is what Walk of the fit shows.
+// This file counts what fits draw from the arena of their pool, where that only counts (internal/pool), and
+// reads what of a matrix that depends on. What is kept of the best epoch on held-out cells, and what a
+// checkpoint has, is what Walk of the fit shows.
 
 import (
 	"context"

@@ -61,6 +61,16 @@ func Toy(seed int) []float64 {
 	return x
 }
 
+// Hole makes about a share of the numbers NaN, in place.
+func Hole(v []float64, share float64) {
+	r := random.Split(41, 0)
+	for i := range v {
+		if r.Float64() < share {
+			v[i] = math.NaN()
+		}
+	}
+}
+
 // NoisyProduct draws a product of rank 2 with noise, 60 × 40.
 func NoisyProduct() []float64 {
 	const d, n, k = 60, 40, 2
