@@ -22,7 +22,6 @@ package quantmf
 // again.
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -471,20 +470,17 @@ func startsBy(s *qmf.Choice) FitOption {
 	})
 }
 
-// mostOf returns the choice that more than half of the fits have made, with the mean share, or nil for none.
+// mostOf returns the choice that more than half of the fits have made, or nil for none.
 func mostOf(made []qmf.Choice) *qmf.Choice {
-	// They come in the order in which the fits ended.
-	slices.SortFunc(made, func(a, b qmf.Choice) int { return cmp.Compare(a.Share, b.Share) })
 	for _, one := range made {
-		same, share := 0, 0.0
+		same := 0
 		for _, c := range made {
 			if c.Prospect == one.Prospect {
-				share += c.Share
 				same++
 			}
 		}
 		if 2*same > len(made) {
-			return &qmf.Choice{Prospect: one.Prospect, Share: share / float64(same), Made: true}
+			return &qmf.Choice{Prospect: one.Prospect, Made: true}
 		}
 	}
 	return nil

@@ -118,7 +118,7 @@ func TestStatesOutOfRange(t *testing.T) {
 	x := toy(5)
 	x.Rows, x.Cols = 4, 8
 	for model := range MethodBQMF {
-		opts := []FitOption{WithEpochs(3), WithValidation(0.1), WithRestarts(2)}
+		opts := []FitOption{WithEpochs(3), WithValidation(0.1), WithRestarts(2), WithSeed(4)}
 		if model != MethodNMF {
 			opts = append(opts, WithLevels(3))
 		}

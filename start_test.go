@@ -22,14 +22,15 @@ import (
 
 // TestStartScores: before the first epoch the factors of a fit from scores are those
 // of an NMF of the normal scores of the rows, ties averaged, lifted above 0 and
-// multiplied by the row's mean; entries far below a factor's mean are raised.
+// multiplied by the row's mean; entries far below a factor's mean are raised. Of more rows than trials have
+// they follow no trial.
 func TestStartScores(t *testing.T) {
-	const d, n, k = 9, 17, 2
+	const d, n, k = 513, 17, 2
 	r := random.Split(6, 1)
 	x, scores := NewMat(d, n), NewMat(d, n)
 	for i := range d {
 		for j := range n {
-			x.Set(i, j, math.Exp(float64(i))*float64(1+r.IntN(6)))
+			x.Set(i, j, math.Exp(float64(i%9))*float64(1+r.IntN(6)))
 			if r.Float64() < 0.1 {
 				x.Set(i, j, math.NaN())
 			}

@@ -68,8 +68,12 @@ func (l Loss) Terms(num, den, x, t []float64, low float64) {
 	}
 	x, t = x[:len(num)], t[:len(num)]
 	den = den[:len(num)]
-	for j := range num {
-		num[j], den[j] = x[j], max(t[j], low)
+	copy(num, x)
+	for j, v := range t {
+		if v < low {
+			v = low
+		}
+		den[j] = v
 	}
 	if l == Frobenius {
 		return
@@ -234,8 +238,18 @@ func (l Loss) Sum(x, t, num []float64, observed []bool, low float64) float64 {
 	return max(kernel.Reduce(&lanes), 0)
 }
 
-// WeightedSum returns Σ weight_j Δ(x_j,t_j).
-func (l Loss) WeightedSum(x, t, weight []float64, low float64) float64 {
+// WeightedSum returns Σ weight_j Δ(x_j,t_j) for weights >= 0. Under KL, where wΔ(x,t) = Δ(wx,wt), low is a
+// floor of t in the logarithm alone.
+func (l Loss) WeightedSum(x, t, weight []float64, low float64) (sum float64) {
+	if l == KL || l == Frobenius {
+		var a, b, c [64]float64
+		for len(x) > 0 {
+			n := min(len(x), len(a))
+			sum += l.weightedSome(a[:n], b[:n], c[:n], x[:n], t[:n], weight[:n], low)
+			x, t, weight = x[n:], t[n:], weight[n:]
+		}
+		return sum
+	}
 	var lanes [kernel.Lanes]float64
 	for j, w := range weight[:len(x)] {
 		if w > 0 {
@@ -243,6 +257,22 @@ func (l Loss) WeightedSum(x, t, weight []float64, low float64) float64 {
 		}
 	}
 	return kernel.Reduce(&lanes)
+}
+
+// weightedSome is WeightedSum of a few cells under KL or Frobenius, with room for as many three times.
+func (l Loss) weightedSome(a, b, c, x, t, weight []float64, low float64) float64 {
+	if l == KL {
+		kernel.Multiply(a, x, weight)
+		kernel.Multiply(b, t, weight)
+		kernel.Ratio(c, x, t, low)
+		return max(kernel.LossKL(a, b, c, 0), 0)
+	}
+	sum := 0.0
+	for j, w := range weight {
+		d := x[j] - t[j]
+		sum += float64(w * float64(d*d))
+	}
+	return sum / 2
 }
 
 // Tiny is the least number of which a logarithm is taken.

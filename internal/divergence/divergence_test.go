@@ -165,17 +165,21 @@ func TestSums(t *testing.T) {
 		make([]float64, n), make([]float64, n)
 	observed := make([]bool, n)
 	for j := range x {
-		x[j], fit[j], weight[j], observed[j] = float64(j%7), float64(j%11), float64(j%3)-0.5, j%5 > 0
+		x[j], fit[j], weight[j], observed[j] = float64(j%7), float64(j%11), float64(j%3)/2, j%5 > 0
 	}
 	for _, l := range []Loss{KL, Frobenius, 0.5, 3} {
 		l.Terms(num, den, x, fit, low)
 		all, seen, weighted := 0.0, 0.0, 0.0
 		for j := range x {
 			v := l.Value(x[j], fit[j], low)
-			weighted += max(weight[j], 0) * v
-			if l == KL && x[j] == 0 {
-				v = fit[j] // without the floor, which a sum of no logarithm does not need
+			byWeight := v
+			switch {
+			case l == KL && x[j] == 0: // without the floor, which a sum of no logarithm does not need
+				v, byWeight = fit[j], fit[j]
+			case l == KL: // whose floor is that of the logarithm alone
+				byWeight += fit[j] - max(fit[j], low)
 			}
+			weighted += weight[j] * byWeight
 			all += v
 			if observed[j] {
 				seen += v

@@ -49,7 +49,7 @@ type Cells struct {
 	importance           []float64 // of each row: see Importance
 	weightUnit, heldUnit float64   // bring the weights of visible and of held-out cells to a mean of 1
 	allUnit              float64   // and those of both
-	Guess                float64   // what the guess of a hidden cell counts, of a visible one (WeighGuesses)
+	Guess                float64   // what the guess of a hidden cell counts, of a visible one (Guesses)
 	WeightHash           Hash      // of cell weights, if a fingerprint was asked for
 
 	About About // of cells that are not read
@@ -204,6 +204,29 @@ func (c *Cells) ReadRow(x []float64, observed []bool, i int) []bool {
 	return observed
 }
 
+// ReadMarked fills x, N numbers, with row i of x', 0 in hidden cells, and where some are hidden or weighed,
+// omega as Mark does.
+func (c *Cells) ReadMarked(x, omega []float64, i int) {
+	x = x[:c.N]
+	c.fill(x, i)
+	if !c.Partial {
+		return
+	}
+	c.Hide(x, i)
+	omega = omega[:c.N]
+	one := math.Float64bits(1)
+	for j, v := range x { // by bits: branches on random cells take half as long again
+		number, mark := math.Float64bits(v), one
+		if v != v {
+			number, mark = 0, 0
+		}
+		x[j], omega[j] = math.Float64frombits(number), math.Float64frombits(mark)
+	}
+	if c.weights != nil {
+		c.weighMarks(omega, i)
+	}
+}
+
 // ReadFilled is ReadRow, but sets hidden cells to the mean of the row's visible cells.
 func (c *Cells) ReadFilled(x []float64, observed []bool, i int) {
 	seen := c.ReadRow(x, observed, i)
@@ -240,24 +263,34 @@ func (c *Cells) HeldLoss(l divergence.Loss, t []float64, i int, low float64, roo
 	if c.Held == nil {
 		return 0
 	}
-	sum, by := 0.0, []float64(nil)
-	row := c.Observed(room, i)
+	row, unit := c.Observed(room, i), 1.0
+	own := []float64(nil)
 	if c.weights != nil {
 		of := c.weights.room(c.N)
 		defer c.weights.rooms.Put(of)
-		by = *of
-		c.takeWeights(by, i)
+		own, unit = *of, c.heldUnit
+		c.takeWeights(own, i)
+	}
+	var some [3][64]float64 // x, t and the weights of up to 64 cells
+	sum, count := 0.0, 0
+	add := func() {
+		sum += l.WeightedSum(some[0][:count], some[1][:count], some[2][:count], low)
+		count = 0
 	}
 	for w, set := range c.heldOf(i) {
+		if count+bits.OnesCount64(set) > len(some[0]) {
+			add()
+		}
 		for ; set != 0; set &= set - 1 {
 			j := 64*w + bits.TrailingZeros64(set)
-			v := l.Value(row[j], t[j], low)
-			if by != nil {
-				v *= float64(by[j] * c.heldUnit)
+			some[0][count], some[1][count], some[2][count] = row[j], t[j], unit
+			if own != nil {
+				some[2][count] *= own[j]
 			}
-			sum += v
+			count++
 		}
 	}
+	add()
 	return sum
 }
 

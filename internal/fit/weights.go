@@ -257,28 +257,18 @@ func (c *Cells) AllWeights(w []float64, i int) error {
 	return err
 }
 
-// WeighGuesses fills w, N numbers, with the weights of row i, as Weigh does or 1 where cells have none, and
-// hidden cells of x and w with guesses, if Guess is not 0: the mean of the visible cells, and Guess times the
-// weight of a visible cell of the row and sample. x and observed are what ReadRow has given; a row without a
-// visible cell has no guesses.
-func (c *Cells) WeighGuesses(x, w []float64, observed []bool, i int) {
-	if c.weights != nil {
-		c.Weigh(w, observed, i)
-	} else {
-		for j := range observed {
-			w[j] = 1
-		}
-	}
-	if c.Guess == 0 {
-		return
-	}
+// Guesses fills hidden cells of x with guesses, the mean of the visible cells of row i, and g, N numbers,
+// with what they weigh: Guess times the weight of a visible cell of the row and sample, 0 in visible cells. x
+// and omega are what ReadMarked has given; a row without a visible cell has no guesses.
+func (c *Cells) Guesses(x, omega, g []float64, i int) {
 	mean := 0.0
 	for _, v := range x[:c.N] {
 		mean += v / float64(max(c.InRow[i], 1))
 	}
-	for j, o := range observed {
-		if !o {
-			x[j], w[j] = mean, c.weightOfGuess(i, j)
+	for j, w := range omega[:c.N] {
+		g[j] = 0
+		if w == 0 {
+			x[j], g[j] = mean, c.weightOfGuess(i, j)
 		}
 	}
 }

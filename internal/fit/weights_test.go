@@ -46,7 +46,7 @@ func weighed(d, n int) (x, w Dense, samples []float64) {
 // TestWeigh: weights are those of cells by those of samples, of mean 1 over the visible cells and over the
 // held-out ones, and 0 in hidden cells; what is held out is judged by them.
 func TestWeigh(t *testing.T) {
-	const d, n = 17, 23
+	const d, n = 17, 230
 	x, w, samples := weighed(d, n)
 	for name, weights := range map[string]*Weights{
 		"cells": {Cells: w}, "samples": {Samples: samples}, "both": {Cells: w, Samples: samples},

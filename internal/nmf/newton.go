@@ -62,7 +62,6 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -184,13 +183,11 @@ type newtonPart struct {
 type newtonScratch struct {
 	x, w, r, q, d          []float64
 	product                []float64 // n: of one row
-	weight                 []float64 // of the cells of the rows of x; nil: 1 where seen
+	omega                  []float64 // the weights of the cells of the rows of x, 0 where hidden
 	u, squares, p, g, h, t []float64 // rows of U, and what belongs to them
 	over, wide             []float64 // of the shared Hessian: rows of U by their weights, and padded
 	laid                   []float64 // rows of X, see toTiles
 	strip                  strip
-	observed               []bool
-	seen                   [Group][]bool
 }
 
 // NewNewton returns Newton's method for a problem.
@@ -313,8 +310,7 @@ func (f *Newton) newScratch() newtonScratch {
 	ws.u, ws.squares, ws.p = a.Floats(rows, k), a.Floats(rows, k), a.Floats(rows, k)
 	ws.h, ws.over = a.Floats(rows, k), a.Floats(rows, k)
 	if f.Partial {
-		ws.product, ws.observed = a.Floats(np), pool.Make[bool](a, few, f.N)
-		ws.weight = f.roomOfWeights(a, few)
+		ws.product, ws.omega = a.Floats(np), a.Floats(few, np)
 	}
 	return ws
 }
@@ -333,22 +329,16 @@ func (f *Newton) observedShares() {
 	clear(f.shareV)
 	ws := &f.room[0]
 	for i := range f.D {
-		observed := f.Read(ws.x, ws.observed, i)
-		if f.Weigh != nil {
-			w := ws.weightOf(f, 0)
-			f.Weigh(ws.x, w, observed, i)
-			f.shareU[i] = 0
-			for j, v := range w {
-				f.shareU[i] += v / float64(f.N)
-				f.shareV[j] += v / float64(f.D)
-			}
-			continue
+		f.Read(ws.x, ws.omega, i)
+		sum := 0.0
+		for j, v := range ws.omega[:f.N] {
+			sum += v
+			f.shareV[j] += v
 		}
-		for j, o := range observed {
-			if o {
-				f.shareV[j] += 1 / float64(f.D)
-			}
-		}
+		f.shareU[i] = sum / float64(f.N)
+	}
+	for j := range f.shareV {
+		f.shareV[j] /= float64(f.D)
 	}
 }
 
@@ -478,8 +468,8 @@ func (f *Newton) piece(worker, piece int) {
 	}
 }
 
-// load returns rows of x, whole blocks that lie stride apart, with 0 where a cell is
-// hidden, and fills seen.
+// load returns rows of x, whole blocks that lie stride apart, with 0 where a cell is hidden, and fills omega.
+// Under KL x is multiplied by that, as W will be: w Δ(x,W) = Δ(wx,wW).
 func (f *Newton) load(ws *newtonScratch, i, rows int) (x []float64, stride int) {
 	if f.blocks() && !f.Partial {
 		return f.X[i*f.Stride:], f.Stride
@@ -488,8 +478,11 @@ func (f *Newton) load(ws *newtonScratch, i, rows int) (x []float64, stride int) 
 		to := ws.x[r*f.NP : (r+1)*f.NP]
 		switch {
 		case f.Partial:
-			ws.seen[r] = f.Read(to, ws.observed[r*f.N:(r+1)*f.N], i+r)
-			f.weighRow(ws, i, r)
+			omega := ws.omega[r*f.NP : (r+1)*f.NP]
+			f.Read(to, omega, i+r)
+			if f.Loss == divergence.KL {
+				kernel.Multiply(to, to, omega)
+			}
 		case len(f.X) > 0:
 			copy(to, f.X[(i+r)*f.Stride:(i+r)*f.Stride+f.N])
 		default:
@@ -497,27 +490,6 @@ func (f *Newton) load(ws *newtonScratch, i, rows int) (x []float64, stride int) 
 		}
 	}
 	return ws.x, f.NP
-}
-
-// weighRow fills the weights of row r of those from row i on. Under KL x is multiplied by them, as W will be:
-// w Δ(x,W) = Δ(wx,wW).
-func (f *Newton) weighRow(ws *newtonScratch, i, r int) {
-	if f.Weigh == nil {
-		return
-	}
-	x, w := ws.x[r*f.NP:r*f.NP+f.N], ws.weightOf(f, r)
-	f.Weigh(x, w, ws.seen[r], i+r)
-	if f.Loss == divergence.KL {
-		kernel.Multiply(x, x, w)
-	}
-}
-
-// weightOf returns the weights of the r-th row, nil where there are none.
-func (ws *newtonScratch) weightOf(f *Newton, r int) []float64 {
-	if f.Weigh == nil {
-		return nil
-	}
-	return ws.weight[r*f.NP : r*f.NP+f.N]
 }
 
 // Prepare makes room for a state saved after e epochs.

@@ -151,7 +151,7 @@ func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
 				sums[r][2] = max(sums[r][2], some[2])
 				continue
 			}
-			sums[r][0] += f.squaresOf(nil, d, ws.seen[r], ws.weightOf(f, r))
+			sums[r][0] += squaresOf(d, ws.omega[r*f.NP:(r+1)*f.NP])
 		}
 	}
 	for r := range rows {
@@ -166,23 +166,11 @@ func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
 	}
 }
 
-// squaresOf adds the squares of d in the cells that are seen, by their weights, to those in to, unless it is
-// nil, and returns their sum.
-func (f *Newton) squaresOf(to, d []float64, seen []bool, weight []float64) (sum float64) {
-	for j, o := range seen {
-		if !o {
-			continue
-		}
-		v := float64(d[j] * d[j])
-		if weight != nil {
-			v = float64(weight[j] * v)
-		}
-		if to != nil {
-			to[j] += v
-		}
-		sum += v
-	}
-	return sum
+// squaresOf turns d into its squares by the weights of the cells, and returns their sum.
+func squaresOf(d, omega []float64) (sum float64) {
+	kernel.Multiply(d, d, d)
+	kernel.Multiply(d, d, omega)
+	return kernel.Sum(d)
 }
 
 // curve fills r with what the gradient of the factor that moves sums against the one that is
@@ -202,41 +190,19 @@ func (f *Newton) curve(ws *newtonScratch, r, q, w, u, v, x []float64, stride, ro
 	if !f.Partial {
 		return difference
 	}
-	for i := range rows {
-		r, q, w, x := r[i*n:(i+1)*n], q[i*n:(i+1)*n], w[i*n:(i+1)*n], x[i*stride:]
-		if f.Weigh != nil {
-			f.weighCurve(r, q, w, x, ws.weightOf(f, i))
-			continue
-		}
-		for j := range r {
-			switch {
-			case j >= f.N || ws.seen[i] != nil && !ws.seen[i][j]:
-				r[j], q[j] = 0, 0
-			case f.Loss == divergence.KL:
-				r[j]--
-			default:
-				r[j], q[j] = x[j]-w[j], 1
-			}
-		}
+	omega := ws.omega[:rows*n]   // where cells are hidden there is one tile
+	if f.Loss == divergence.KL { // x has the weights
+		kernel.Accumulate(r, minusOne, omega)
+		return difference
 	}
+	copy(q, omega)
+	copy(r, x[:rows*n])
+	kernel.Accumulate(r, minusOne, w)
+	kernel.Multiply(r, r, omega)
 	return difference
 }
 
-// weighCurve is the end of curve for a row whose cells have weights, 0 where they are hidden.
-func (f *Newton) weighCurve(r, q, w, x, weight []float64) {
-	clear(r[f.N:])
-	clear(q[f.N:])
-	for j, by := range weight {
-		switch {
-		case by == 0:
-			r[j], q[j] = 0, 0
-		case f.Loss == divergence.KL: // x has the weight
-			r[j] -= by
-		default:
-			r[j], q[j] = float64(by*(x[j]-w[j])), by
-		}
-	}
-}
+var minusOne = []float64{-1}
 
 // clear readies a piece of the rows for sums at the next y, but for num and den, which rowGroups clear.
 func (f *Newton) clear(piece int) {
@@ -322,19 +288,13 @@ func (f *Newton) curvatures(ws *newtonScratch, piece int, u []float64) {
 func (f *Newton) lossRows(ws *newtonScratch, pt *part, i, rows int, x, w []float64) {
 	for r := range rows {
 		lo, hi := r*f.NP, r*f.NP+f.N
-		x, w := x[lo:hi], w[lo:hi]
-		weight, t := ws.weightOf(f, r), w
-		if weight != nil && f.Loss == divergence.KL {
-			t = ws.d[:f.N]
-			kernel.Multiply(t, w, weight)
-		}
-		if f.Loss == divergence.KL {
-			kernel.Ratio(ws.product[:f.N], x, t, divergence.LeastT)
-		}
-		if weight != nil && f.Loss != divergence.KL {
-			pt.losses[0] += f.Loss.WeightedSum(x, w, weight, f.Loss.Least())
+		x, w, omega := x[lo:hi], w[lo:hi], ws.omega[lo:hi]
+		if t, ratio := ws.d[:f.N], ws.product[:f.N]; f.Loss == divergence.KL { // x has the weights
+			kernel.Multiply(t, w, omega)
+			kernel.Ratio(ratio, x, t, divergence.LeastT)
+			pt.losses[0] += f.Loss.Sum(x, t, ratio, nil, divergence.LeastT)
 		} else {
-			pt.losses[0] += f.Loss.Sum(x, t, ws.product[:f.N], ws.seen[r], f.Loss.Least())
+			pt.losses[0] += f.Loss.WeightedSum(x, w, omega, divergence.LeastT)
 		}
 		pt.losses[1] += f.Held(f.Loss, w, i+r, f.Loss.Least(), ws.product[:f.N])
 	}

@@ -150,7 +150,8 @@ func (f *Newton) searchRows(ws *newtonScratch, ex *newtonPart, i, rows int) {
 					x[r*stride+lo:r*stride+hi], divergence.LeastT)
 				continue
 			}
-			f.squaresOf(ex.c2, d, ws.seen[r], ws.weightOf(f, r))
+			squaresOf(d, ws.omega[r*n:(r+1)*n])
+			add(ex.c2[lo:hi], d)
 		}
 	}
 }

@@ -34,7 +34,7 @@ type Problem struct {
 	Stride  int
 	Full    bool  // no rows are mostly zero; false: some may be
 	Partial bool  // cells are hidden or weighed
-	Whole   bool  // they are weighed, but none is hidden of a sample that takes part
+	Whole   bool  // none is hidden of a sample that takes part
 	Rows    []int // visible cells of each row
 	Visible int   // and of all
 	HeldOut int   // cells that the losses Held are of
@@ -43,14 +43,14 @@ type Problem struct {
 	// where they are held or appended to the slices given, which have room for a row. Under KL and
 	// Frobenius, where no cell is hidden, rows that are mostly zero are then read by it alone.
 	NonZeros func(i int, cols []uint32, vals []float64) ([]uint32, []float64)
-	// Read copies row i into x, with 0 in hidden cells, and fills observed; it returns
-	// observed, or nil where no cell is hidden.
-	Read func(x []float64, observed []bool, i int) []bool
-	// Weigh, if there is one, fills w with the weights of the cells of row i, of mean 1 over all visible
-	// cells, 0 in hidden ones; or these have guesses, which it fills into x, and their weights. x and
-	// observed are what Read has given. Partial is true then, and the loss the mean of the weighted
-	// divergences; those of guesses are a part of Penalty.
-	Weigh func(x, w []float64, observed []bool, i int)
+	// Read copies row i into x, with 0 in hidden cells, and where cells are hidden or weighed, fills omega
+	// with the weights of the cells, of mean 1 over all visible cells, 0 in hidden ones. The loss is the mean
+	// of the weighted divergences.
+	Read func(x, omega []float64, i int)
+	// Guess, if there is one, fills hidden cells of x with guesses and g with their weights, 0 in visible
+	// cells; x and omega are what Read has given. The losses of guesses are a part of Penalty. Newton's
+	// method has no guesses.
+	Guess func(x, omega, g []float64, i int)
 	// Held returns the sum of divergences of t from the held-out cells of row i. room has N numbers.
 	Held func(l divergence.Loss, t []float64, i int, low float64, room []float64) float64
 

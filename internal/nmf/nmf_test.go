@@ -34,29 +34,29 @@ func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty fl
 		p.Rows[i/n]++
 		p.Visible++
 	}
-	if hidden < 0 {
-		weights := make([]float64, d*n)
-		for i, x := range p.X {
-			if x == x {
-				weights[i] = 0.5 + r.Float64()
-			}
+	weights := make([]float64, d*n)
+	for i, x := range p.X {
+		switch {
+		case x == x && hidden < 0:
+			weights[i] = 0.5 + r.Float64()
+		case x == x:
+			weights[i] = 1
 		}
-		for i, total := 0, TotalOf(weights); i < d*n; i++ {
-			weights[i] *= float64(p.Visible) / total
-		}
-		p.Weigh = func(_, w []float64, _ []bool, i int) { copy(w, weights[i*n:(i+1)*n]) }
 	}
-	p.Read = func(x []float64, observed []bool, i int) []bool {
+	for i, total := 0, TotalOf(weights); i < d*n; i++ {
+		weights[i] *= float64(p.Visible) / total
+	}
+	p.Read = func(x, omega []float64, i int) {
 		copy(x, p.X[i*p.Stride:i*p.Stride+p.N])
 		if !p.Partial {
-			return nil
+			return
 		}
+		copy(omega, weights[i*n:(i+1)*n])
 		for j, v := range x[:n] {
-			if observed[j] = v == v; v != v {
+			if v != v {
 				x[j] = 0
 			}
 		}
-		return observed[:n]
 	}
 	for i := range p.U {
 		p.U[i] = 0.5 + r.Float64()
@@ -73,8 +73,8 @@ func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty fl
 func (p *Problem) objective() float64 {
 	sum, weights := 0.0, slices.Repeat([]float64{1}, p.N)
 	for i := range p.D {
-		if p.Weigh != nil {
-			p.Weigh(nil, weights, nil, i)
+		if p.Partial {
+			p.Read(make([]float64, p.N), weights, i)
 		}
 		for j, x := range p.X[i*p.Stride : i*p.Stride+p.N] {
 			if x != x {
@@ -104,8 +104,8 @@ func (p *Problem) textbook(t *testing.T, epochs int) (check func()) {
 	move := func(to []float64, at func(c, i, j int) (int, float64)) {
 		num, den := make([]float64, len(to)), make([]float64, len(to))
 		for i := range p.D {
-			if p.Weigh != nil {
-				p.Weigh(nil, weights, nil, i)
+			if p.Partial {
+				p.Read(make([]float64, p.N), weights, i)
 			}
 			for j, x := range p.X[i*p.N : (i+1)*p.N] {
 				w := 0.0
@@ -162,6 +162,39 @@ func TestUpdates(t *testing.T) {
 			}
 			check()
 		}
+	}
+}
+
+// TestGuessLosses: the losses of guesses are a part of the penalty, those of visible cells are not.
+func TestGuessLosses(t *testing.T) {
+	const d, n, guess, weight = 9, 70, 2.5, 0.3
+	for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius, 1.5} {
+		p := problem(t, d, n, 3, loss, -0.2, 0)
+		p.Guess = func(x, omega, g []float64, _ int) {
+			for j, v := range omega[:n] {
+				if g[j] = 0; v == 0 {
+					x[j], g[j] = guess, weight
+				}
+			}
+		}
+		seen, guesses, omega := 0.0, 0.0, make([]float64, n)
+		for i := range d {
+			p.Read(make([]float64, n), omega, i)
+			for j, x := range p.X[i*n : (i+1)*n] {
+				w := 0.0
+				for c := range p.K {
+					w += p.U[i*p.K+c] * p.V[c*p.NP+j]
+				}
+				if x == x {
+					seen += omega[j] * loss.Value(x, w, divergence.LeastT)
+				} else {
+					guesses += weight * loss.Value(guess, w, divergence.LeastT)
+				}
+			}
+		}
+		l := Must(NewUpdates(*p).Begin())(t)
+		Near(t, l.Visible*float64(p.Visible), seen, 1e-12*seen, "visible")
+		Near(t, l.Penalty*float64(p.Visible), guesses, 1e-12*guesses, "guesses")
 	}
 }
 

@@ -139,9 +139,7 @@ type Descent struct {
 func (f *Newton) Descend(y []float64, seen []float64) *Descent {
 	f.toMatrix(f.y, y)
 	for j, rows := range seen {
-		for f.shareV[j] = 0; rows > 0; rows-- {
-			f.shareV[j] += 1 / float64(f.Of)
-		}
+		f.shareV[j] = rows / float64(f.Of)
 	}
 	f.sums(f.sumV, f.y)
 	f.descend()

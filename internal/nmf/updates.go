@@ -126,9 +126,8 @@ type part struct{ num, den, sum, losses []float64 }
 // a tile, and in the exact case for rowsTogether of x.
 type scratch struct {
 	x, w, num, den, g, h []float64
-	observed             []bool
-	seen                 [sweepRows][]bool // of each row; nil: all
-	weight               []float64         // of their cells; nil: 1 where seen
+	omega                []float64 // the weights of their cells, 0 where hidden
+	guess, weight        []float64 // those of guesses, and both; nil, omega: there are none
 }
 
 // NewUpdates returns the multiplicative updates of a problem.
@@ -194,17 +193,20 @@ func (fit *Updates) newScratch() scratch {
 			den: a.Floats(few, kp), g: a.Floats(rows, k), h: a.Floats(rows, kp)}
 	}
 	rows := fit.together(sweepRows)
-	return scratch{x: a.Floats(rows, np), w: a.Floats(rows, np), num: a.Floats(rows, np),
-		den: a.Floats(rows, np), g: a.Floats(rows, k), h: a.Floats(rows, k),
-		observed: pool.Make[bool](a, rows, fit.N), weight: fit.roomOfWeights(a, rows)}
-}
-
-// roomOfWeights is room for the weights of some rows, nil where there are none.
-func (p *Problem) roomOfWeights(a *pool.Arena, rows int) []float64 {
-	if p.Weigh == nil {
-		return nil
+	ws := scratch{x: a.Floats(rows, np), w: a.Floats(rows, np), num: a.Floats(rows, np),
+		den: a.Floats(rows, np), g: a.Floats(rows, k), h: a.Floats(rows, k), omega: a.Floats(rows, np)}
+	ws.weight = ws.omega
+	if fit.Guess != nil {
+		ws.guess, ws.weight = a.Floats(rows, np), a.Floats(rows, np)
 	}
-	return a.Floats(rows, p.NP)
+	if !fit.Partial {
+		for at := 0; at < len(ws.omega); at += np { // a dry arena has none
+			for j := range fit.N {
+				ws.omega[at+j] = 1
+			}
+		}
+	}
+	return ws
 }
 
 // tiling is into how many tiles the samples of a V of k rows are cut.
@@ -217,19 +219,15 @@ func tiling(np, k float64) float64 {
 func (f *Updates) shares(ws *scratch, rows int) {
 	for r := range rows {
 		lo, hi := r*f.NP, (r+1)*f.NP
-		num, den := ws.num[lo:hi], ws.den[lo:hi]
-		f.Loss.Terms(num, den, ws.x[lo:hi], ws.w[lo:hi], f.Loss.Least())
-		for j, o := range ws.seen[r] {
-			if !o && (f.Weigh == nil || ws.weight[lo+j] == 0) {
-				num[j], den[j] = 0, 0
-			}
+		num, den, weight := ws.num[lo:hi], ws.den[lo:hi], ws.weight[lo:hi]
+		if f.Loss == divergence.KL {
+			f.Loss.Terms(num, nil, ws.x[lo:hi], ws.w[lo:hi], f.Loss.Least())
+			copy(den, weight)
+		} else {
+			f.Loss.Terms(num, den, ws.x[lo:hi], ws.w[lo:hi], f.Loss.Least())
+			kernel.Multiply(den, den, weight)
 		}
-		if f.Weigh != nil {
-			kernel.Multiply(num, num, ws.weight[lo:hi])
-			kernel.Multiply(den, den, ws.weight[lo:hi])
-		}
-		clear(num[f.N:]) // padding
-		clear(den[f.N:])
+		kernel.Multiply(num, num, weight)
 	}
 }
 
@@ -261,10 +259,7 @@ func (f *Updates) sweep(worker, piece int) {
 		i, rows := g.i, g.rows
 		u, w, num, den := f.U[i*k:(i+rows)*k], ws.w[:rows*np], ws.num[:rows*np], ws.den[:rows*np]
 		for r := range rows {
-			ws.seen[r] = f.Read(ws.x[r*np:(r+1)*np], ws.observed[r*f.N:(r+1)*f.N], i+r)
-			if f.Weigh != nil {
-				f.Weigh(ws.x[r*np:(r+1)*np], ws.weight[r*np:(r+1)*np], ws.seen[r], i+r)
-			}
+			f.read(ws, r, i+r)
 		}
 		if f.updateU {
 			f.past.stepU(u, i*k)
@@ -287,28 +282,26 @@ func (f *Updates) sweep(worker, piece int) {
 		kernel.AccumulateRows(pt.den, u, den, rows)
 		for r := range rows {
 			lo, hi := r*np, r*np+f.N
-			if f.Weigh != nil {
-				f.addLosses(pt, ws.x[lo:hi], w[lo:hi], ws.weight[lo:hi], ws.seen[r], num[lo:hi])
-			} else {
-				pt.losses[0] += f.Loss.Sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], f.Loss.Least())
+			pt.losses[0] += f.Loss.WeightedSum(ws.x[lo:hi], w[lo:hi], ws.omega[lo:hi], f.Loss.Least())
+			if f.Guess != nil {
+				pt.losses[2] += f.Loss.WeightedSum(ws.x[lo:hi], w[lo:hi], ws.guess[lo:hi], f.Loss.Least())
 			}
 			pt.losses[1] += f.Held(f.Loss, w[lo:hi], i+r, f.Loss.Least(), num[lo:hi])
 		}
 	}
 }
 
-// addLosses adds the divergences of w from a row x, by the weights of its cells, to the losses of a piece.
-// room has N numbers.
-func (p *Problem) addLosses(pt *part, x, w, weight []float64, seen []bool, room []float64) {
-	low := p.Loss.Least()
-	copy(room, weight)
-	for j, o := range seen {
-		if !o && weight[j] > 0 {
-			pt.losses[2] += float64(weight[j] * p.Loss.Value(x[j], w[j], low))
-			room[j] = 0
+// read fills what the scratch has of row i, its r-th.
+func (f *Updates) read(ws *scratch, r, i int) {
+	lo, hi := r*f.NP, (r+1)*f.NP
+	x, omega := ws.x[lo:hi], ws.omega[lo:hi]
+	if f.Read(x, omega, i); f.Guess != nil {
+		g, weight := ws.guess[lo:hi], ws.weight[lo:hi]
+		f.Guess(x, omega, g, i)
+		for j, v := range omega {
+			weight[j] = v + g[j]
 		}
 	}
-	pt.losses[0] += p.Loss.WeightedSum(x, w, room, low)
 }
 
 // step is the factor of an entry b in an update, square being the weight of b²/2.

@@ -21,6 +21,7 @@ type factors struct {
 	u, v        []float64
 	fixed       int       // the first so many columns of U stay
 	given       fit.Dense // these columns, where they are at hand
+	lead        *factors  // an NMF of some samples, which the NMF of a start follows; nil: none
 	few         bool      // cells are missing, and few are seen (FewSeen): no NMF by Newton's method
 }
 

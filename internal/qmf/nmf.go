@@ -74,13 +74,13 @@ func (s *Settings) newMethod(problem nmf.Problem) nmf.Method {
 func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nmf.Problem {
 	problem := nmf.Problem{
 		D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v,
-		Full: s.About.Full, Partial: s.Partial, Rows: s.InRow, Visible: s.Visible, HeldOut: s.HeldOut,
-		Read:     s.ReadRow,
-		Held:     s.HeldLoss,
-		NonZeros: s.NonZeros(), Loss: loss, Fixed: f.fixed, Pool: p,
+		Full: s.About.Full, Partial: s.Partial, Whole: s.Whole(),
+		Rows: s.InRow, Visible: s.Visible, HeldOut: s.HeldOut,
+		Read: s.ReadMarked, Held: s.HeldLoss, NonZeros: s.NonZeros(),
+		Loss: loss, Fixed: f.fixed, Pool: p,
 	}
-	if s.Weighted() || s.Guess > 0 {
-		problem.Weigh, problem.Whole = s.WeighGuesses, s.Whole()
+	if s.Guess > 0 {
+		problem.Guess = s.Guesses
 	}
 	if s.Held == nil {
 		problem.X, problem.Stride = s.X.Data, s.X.Stride
@@ -107,7 +107,8 @@ func (f *nmfFit) startFactors() error {
 	if err == nil && some > 0 {
 		run := f.Run
 		run.Progress = f.Progress.Within(0, 1)
-		begun, err = f.fromSome(f.cells, f.Loss, some, 1, run)
+		f.lead, err = f.ofSome(f.cells, f.Loss, some, 1, run)
+		begun = f.follow()
 	}
 	switch {
 	case begun:

@@ -106,11 +106,10 @@ type Prospect struct {
 	Rests        bool // it makes no epochs
 }
 
-// Choice is what the data have chosen of a fit of QMF, with the number of epochs of its first NMF.
+// Choice is what the data have chosen of a fit of QMF.
 type Choice struct {
 	Prospect
-	Share float64
-	Made  bool
+	Made bool
 }
 
 // Defaults are those of a QMF where U and V make Gauss–Newton steps.

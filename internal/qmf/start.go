@@ -50,6 +50,11 @@ package qmf
 // four times as many at most. On tables with little noise more epochs are worth as much as the maps, on
 // others fewer. The fit then makes as many. A FitNMF of a matrix with missing cells is ended likewise.
 //
+// Where the trials have every row, the NMF of the start follows theirs, and makes three tenths of these
+// epochs. It has the U of the trial, while each row of V begins at its mean. Unseen cells are then predicted
+// better than from random factors (docs/measurements/defaults.md). So a fit that is told what another has
+// chosen has the same trial, of its start alone.
+//
 // These cells are those of up to 512 random rows in as many random columns as make up 2^16 visible cells.
 // λ counts samples, whatever n is, so that what suits some of the samples suits all of them. Rows and columns
 // of which none of these cells is visible are left out. The choice does not read cells that are hidden from
@@ -133,14 +138,13 @@ func (f *qmfFit) choose() error {
 		return nil
 	}
 	chosen := f.Settings.Chosen
-	if chosen != nil && chosen.Made {
-		f.origin, f.lambda, f.line, f.startShare = chosen.Start, chosen.Lambda, chosen.Line, chosen.Share
-		f.rests = chosen.Rests && f.MayRest
-		return nil
-	}
 	f.origin, f.line = starts[0], first[0].Line
 	told := len(starts)*len(first)*len(lambdas) == 1
-	if told && f.origin != StartNMF {
+	if chosen != nil && chosen.Made {
+		f.origin, f.lambda, f.line, told = chosen.Start, chosen.Lambda, chosen.Line, true
+		f.rests = chosen.Rests && f.MayRest
+	}
+	if told && !f.leads() {
 		return nil
 	}
 	if err := f.progress.Enter(fit.PhaseChoice); err != nil {
@@ -153,7 +157,7 @@ func (f *qmfFit) choose() error {
 	if told {
 		trial := t.fit(Prospect{Start: f.origin, Lambda: f.lambda, Line: f.line}, f.progress.Within(0, 1))
 		err := trial.startFactors()
-		f.startShare = trial.startShare
+		f.startShare, f.lead = trial.startShare, trial.factors
 		return err
 	}
 	// The shares of the work after which the first trials have maps and epochs, and the last ones maps.
@@ -188,19 +192,27 @@ func (f *qmfFit) choose() error {
 		return err
 	}
 	best, f.rests = t.chosen()
-	f.startShare = t.share
+	f.startShare, f.lead = t.share, t.begun[best.origin]
 	f.origin, f.lambda, f.line = best.origin, min(best.lambda, f.maxShrinkage), best.line
 	if chosen != nil {
-		*chosen = Choice{Prospect{f.origin, f.lambda, f.line, f.rests}, f.startShare, true}
+		*chosen = Choice{Prospect{f.origin, f.lambda, f.line, f.rests}, true}
 	}
 	return nil
+}
+
+// leads tells whether a fit whose choices are told has a trial: hidden cells end the NMF of StartNMF, and
+// that of the scores may follow the trial's.
+func (f *qmfFit) leads() bool {
+	scores := f.origin == StartScores && f.d <= TrialRows && f.scoredRows() == f.d
+	return f.origin == StartNMF || scores && someSamples(divergence.KL, float64(f.d), float64(f.n)) == 0
 }
 
 // reserve takes what Begin takes beside the fit: a trial, where there may be one, then the start.
 func (f *qmfFit) reserve() {
 	starts, first, lambdas := f.openChoices()
 	told := len(starts)*len(first)*len(lambdas) == 1
-	if !f.Init && (!told || starts[0] == StartNMF) && min(f.d, f.n) > 2 { // else no cell can be hidden
+	f.origin = starts[0]
+	if !f.Init && (!told || f.leads()) && min(f.d, f.n) > 2 { // else no cell can be hidden
 		done := f.pool.Part()
 		t, _ := f.newTrials()
 		made := make([]*qmfFit, max(len(starts)*len(first), len(lambdas)))
@@ -215,6 +227,7 @@ func (f *qmfFit) reserve() {
 		}
 		made[0].reserveMaps()
 		done()
+		newFactors(f.pool.Memory, made[0].d, made[0].n, f.k) // the lead
 	}
 	for _, f.origin = range starts {
 		f.reserveFactors()
@@ -250,7 +263,7 @@ func (f *qmfFit) reserveMaps() {
 	}
 }
 
-// reserveSome takes what fromSome takes.
+// reserveSome takes what ofSome takes.
 func (f *factors) reserveSome(x *fit.Cells, loss divergence.Loss, samples float64, p *pool.Pool) {
 	if samples == 0 {
 		return
@@ -425,18 +438,21 @@ func (f *qmfFit) startFactors() error {
 	return f.factorise(x, loss, f.startShare, f.maxLogFactor, f.part(0, 1))
 }
 
-// factorise fills UV with an NMF of x, by a share of its epochs.
+// factorise fills UV with an NMF of x, by a share of its epochs. Where there is a lead, it follows that: an
+// NMF of some samples, or else that of the trial that chose.
 func (f *factors) factorise(x *fit.Cells, loss divergence.Loss, share, maxLogFactor float64,
 	run fit.Run) error {
 	some, first, rest := someSamples(loss, float64(f.d), float64(f.n)), run, run
 	// the share of the time that the NMF of some samples takes
 	before := some / (some + float64(someShare*float64(f.n)))
 	first.Progress, rest.Progress = run.Progress.Within(0, before), run.Progress.Within(before, 1)
-	begun, err := f.fromSome(x, loss, some, share, first)
-	if err != nil {
-		return err
+	if some > 0 {
+		var err error
+		if f.lead, err = f.ofSome(x, loss, some, share, first); err != nil {
+			return err
+		}
 	}
-	if begun {
+	if f.follow() {
 		f.raise(maxLogFactor)
 		share *= someShare
 	} else {
@@ -586,7 +602,7 @@ func fillUnseen(m fit.Dense) {
 // approximate lowers the loss of UV from x by a share of the epochs of startMethod.
 func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64, run fit.Run) error {
 	method, epochs := f.startMethod(x, loss, run.Pool)
-	epochs = int(math.Round(share * float64(epochs)))
+	epochs = max(int(math.Round(share*float64(epochs))), 1)
 	if run.Pool.Memory.Dry() {
 		method.Reserve(epochs)
 		return nil
@@ -649,39 +665,43 @@ func someSamples(loss divergence.Loss, d, n float64) float64 {
 	return some
 }
 
-// fromSome fills U with that of an NMF of so many random samples of x, by a share of its epochs, and each
-// column of V with the mean of its V. It leaves both as they are, and returns false, for no samples, and
-// where the drawn ones have no visible cell of a row, or nothing but zeros. The caller raises small entries:
-// one of 0 would stay so, though other samples may have use for it.
-func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share float64,
-	run fit.Run) (bool, error) {
-	if samples == 0 {
-		return false, nil
-	}
+// ofSome returns an NMF of so many random samples of x, by a share of its epochs; nil where these have no
+// visible cell of a row.
+func (f *factors) ofSome(x *fit.Cells, loss divergence.Loss, samples, share float64, run fit.Run) (*factors,
+	error) {
 	p, src := run.Pool, random.Split(run.Seed, 4)
 	some, weights, rows := x.Sample(f.d, int(samples*float64(x.Visible)/float64(x.N)), &src, p)
 	if err := p.Err(); err != nil || len(rows) < f.d {
-		return false, err
+		return nil, err
 	}
 	few, err := fit.Read(some, fit.Rules{Loss: divergence.Frobenius, Missing: true, Mapped: true,
 		Weights: weights})
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	few.Pool = p
 	g := newFactors(p.Memory, f.d, few.N, f.k)
 	g.given, g.fixed, g.few = f.given, f.fixed, f.few
 	g.random(few, run.Seed)
 	g.hold()
-	if err := g.approximate(few, loss, share, run); err != nil {
-		return false, err
+	return g, g.approximate(few, loss, share, run)
+}
+
+// follow fills U with that of the lead, an NMF of some of the samples, and each row of V with the mean of its
+// V; there is no lead afterwards. It leaves both as they are, and returns false, where there is none of all
+// rows, and where it has nothing but zeros. The caller raises small entries: one of 0 would stay so, though
+// other samples may have use for it.
+func (f *factors) follow() bool {
+	g := f.lead
+	if f.lead = nil; g == nil || g.d != f.d || elem.Mean(g.u) == 0 {
+		return false
 	}
 	means := make([]float64, f.k)
 	for t := range means {
 		means[t] = elem.Mean(g.rowV(t))
 	}
-	if elem.Mean(g.u) == 0 || elem.Mean(means) == 0 {
-		return false, nil
+	if elem.Mean(means) == 0 {
+		return false
 	}
 	copy(f.u, g.u)
 	for t, mean := range means {
@@ -690,7 +710,7 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share fl
 			row[j] = mean
 		}
 	}
-	return true, nil
+	return true
 }
 
 // beginSteps hands U and V of the start to their steps. The paper's start is taken as it is, as is that of a

@@ -323,6 +323,78 @@ func TestStartFromSome(t *testing.T) {
 	}
 }
 
+// TestFollow: the NMF of a start follows that of a trial of the same rows, told its choices or not: it begins
+// with the U of the trial and with rows of V that are even, and makes three tenths of the epochs. One of
+// other rows or of nothing but zeros is not followed.
+func TestFollow(t *testing.T) {
+	const n, k = 30, 2
+	src := random.Split(5, 1)
+	x := drawn(40, n, func() float64 { return elem.Exp(Normal(&src)) })
+	for name, of := range map[string]struct {
+		start  Start
+		d      int
+		alter  func(lead *factors)
+		follow bool
+	}{
+		"open": {StartAuto, 40, nil, true}, "scores": {StartScores, 40, nil, true},
+		"NMF":       {StartNMF, 40, nil, true},
+		"other":     {StartScores, 40, func(lead *factors) { lead.d = 39 }, false},
+		"zeros":     {StartNMF, 40, func(lead *factors) { clear(lead.u) }, false},
+		"zero V":    {StartNMF, 40, func(lead *factors) { clear(lead.v) }, false},
+		"as drawn":  {StartUniform, 40, nil, false},
+		"many rows": {StartNMF, TrialRows + 1, nil, false},
+	} {
+		c := Defaults()
+		if c.Start = of.start; of.start != StartAuto {
+			c.Shrinkage, c.Line = 0, 0
+		}
+		y := x
+		if of.d > x.Rows {
+			y = drawn(of.d, n, func() float64 { return elem.Exp(Normal(&src)) })
+		}
+		visible := Must(cellsOf(y, &c))(t)
+		visible.SetUnits(true)
+		p := pool.New(1, visible.D)
+		f := newQMFFit(visible, k, &c, fit.Run{Pool: p, Seed: 9, Progress: fit.Silent(context.Background())})
+		OK(t, f.choose())
+		if of.alter != nil {
+			of.alter(f.lead)
+		}
+		lead := f.lead
+		f.uniform(7)
+		u, v := slices.Clone(f.u), slices.Clone(f.v)
+		if f.follow() != of.follow || f.lead != nil {
+			t.Errorf("%s: follows %v", name, !of.follow)
+		}
+		if of.follow {
+			u = lead.u
+			for c := range k {
+				for j := range n {
+					v[c*f.np+j] = elem.Mean(lead.rowV(c))
+				}
+			}
+		}
+		EqualAll(t, f.u, u, "%s: U", name)
+		EqualAll(t, f.v, v, "%s: V", name)
+		if of.follow { // three epochs of ten from there
+			f.startShare, f.lead = 0.5, lead
+			OK(t, f.startFactors())
+			g := newQMFFit(visible, k, &c, fit.Run{Pool: p, Seed: 9, Progress: f.progress})
+			copy(g.u, u)
+			copy(g.v, v)
+			g.raise(g.maxLogFactor)
+			y, loss, share := g.cells, c.Loss, 0.15
+			if f.origin == StartScores {
+				y, loss, share = g.scored(), divergence.KL, 0.3
+			}
+			OK(t, g.approximate(y, loss, share, fit.Run{Pool: p, Seed: 9, Progress: f.progress}))
+			EqualAll(t, f.u, g.u, "%s: U of the start", name)
+			EqualAll(t, f.v, g.v, "%s: V of the start", name)
+		}
+		p.Close()
+	}
+}
+
 // TestPlacedRows: where the NMF of scores is of some rows, the others have the U of least divergence given
 // its V, by the weights of samples or cells.
 func TestPlacedRows(t *testing.T) {
