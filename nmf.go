@@ -67,10 +67,6 @@ func (c *config) settleEpochs(d, n int) {
 // hiddenShare is the share of the visible cells by which chooseEnd takes its choices.
 const hiddenShare = 0.1
 
-// guesses are what the guess of a missing cell, the mean of its row, is tried to count beside a visible cell
-// in multiplicative updates of few cells (settleFew).
-var guesses = []float64{0, 0.01, 0.1, 1}
-
 // endIsOpen tells whether no option says where a FitNMF ends. Where cells are missing, those that it is to
 // predict say it then.
 func (c *config) endIsOpen() bool {
@@ -103,9 +99,9 @@ func (c *config) judgeEnd(epochs int, guess float64) {
 // number stays. With an error it returns the model of a fit that was stopped.
 func (c *config) chooseEnd(ctx context.Context, of *fit.Cells, x Rows, rank int,
 	opts []FitOption) (*NMF, error) {
-	tries := guesses
+	tries := qmf.Guesses[:]
 	if !c.settleFew(float64(of.Visible), of.D, of.N, rank) {
-		tries = guesses[:1]
+		tries = tries[:1]
 	}
 	least, epochs := math.Inf(1), c.Epochs
 	for tried, guess := range tries {

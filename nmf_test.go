@@ -597,8 +597,9 @@ func TestEndOfHidden(t *testing.T) {
 		guesses []float64
 		told    []FitOption
 	}{
-		"few cells":               {UpdatesMultiplicative, 100, guesses, nil},
-		"few, by Newton's method": {UpdatesNewton, 20, guesses[:1], []FitOption{WithUpdates(UpdatesNewton)}},
+		"few cells": {UpdatesMultiplicative, 100, qmf.Guesses[:], nil},
+		"few, by Newton's method": {UpdatesNewton, 20, qmf.Guesses[:1],
+			[]FitOption{WithUpdates(UpdatesNewton)}},
 	} {
 		opts := []FitOption{WithUpdates(c.updates)}
 		least, best, guess, made := math.Inf(1), 0, 0.0, 0

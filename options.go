@@ -782,9 +782,9 @@ const (
 	// quantiles to them. Under KL the NMF of 8192 samples or more, here and under StartNMF, begins
 	// with that of 2048 of them, drawn by [WithSeed], as StartAuto of FitNMF does.
 	StartScores Start = Start(qmf.StartScores)
-	// StartNMF takes U, V from an NMF of x itself, as FitNMF makes it by default but for as many
-	// epochs as predict a hidden tenth of the cells best, and
-	// calibrates every row's quantiles to them.
+	// StartNMF takes U, V from an NMF of x itself, as FitNMF makes it where cells are missing, for as many
+	// epochs as predict a hidden tenth of the cells best, and calibrates every row's quantiles to them. Of
+	// up to 512 rows, it and that of StartScores begin with the U of the NMF that hid these cells.
 	StartNMF Start = Start(qmf.StartNMF)
 	// StartUniform is the paper's start: log factors uniform on [-1/2,1/2], and equal
 	// quantile steps between each row's extremes. Adam then makes all steps, as in the

@@ -30,6 +30,19 @@ func newFactors(a *pool.Arena, d, n, k int) *factors {
 	return &factors{d: d, n: n, np: np, k: k, u: a.Floats(d, k), v: a.Floats(k, np)}
 }
 
+// twin returns factors of the same numbers.
+func (f *factors) twin() *factors {
+	g := newFactors(nil, f.d, f.n, f.k)
+	g.take(f)
+	return g
+}
+
+// take takes the numbers of other factors.
+func (f *factors) take(g *factors) {
+	copy(f.u, g.u)
+	copy(f.v, g.v)
+}
+
 func (f *factors) rowU(i int) []float64 { return f.u[i*f.k : (i+1)*f.k] }
 
 func (f *factors) rowV(c int) []float64 { return f.v[c*f.np : c*f.np+f.n] }

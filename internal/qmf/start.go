@@ -48,7 +48,9 @@ package qmf
 // The NMF of StartNMF, in trials and where it is told, ends where the hidden cells say: after the epoch at
 // which their loss was least, as soon as it has not fallen in three tenths of the epochs of FitNMF, and after
 // four times as many at most. On tables with little noise more epochs are worth as much as the maps, on
-// others fewer. The fit then makes as many. A FitNMF of a matrix with missing cells is ended likewise.
+// others fewer. The fit then makes as many. Where few cells are seen and others are missing (FewSeen), it is by
+// multiplicative updates, and these cells say, too, what a missing cell counts, with the mean of its row as a
+// guess. A FitNMF of a matrix with missing cells is ended likewise.
 //
 // Where the trials have every row, the NMF of the start follows theirs, and makes three tenths of these
 // epochs. It has the U of the trial, while each row of V begins at its mean. Unseen cells are then predicted
@@ -157,7 +159,7 @@ func (f *qmfFit) choose() error {
 	if told {
 		trial := t.fit(Prospect{Start: f.origin, Lambda: f.lambda, Line: f.line}, f.progress.Within(0, 1))
 		err := trial.startFactors()
-		f.startShare, f.lead = trial.startShare, trial.factors
+		f.startShare, f.lead, f.cells.Guess = trial.startShare, trial.factors, t.hidden.Guess
 		return err
 	}
 	// The shares of the work after which the first trials have maps and epochs, and the last ones maps.
@@ -192,7 +194,7 @@ func (f *qmfFit) choose() error {
 		return err
 	}
 	best, f.rests = t.chosen()
-	f.startShare, f.lead = t.share, t.begun[best.origin]
+	f.startShare, f.lead, f.cells.Guess = t.share, t.begun[best.origin], t.hidden.Guess
 	f.origin, f.lambda, f.line = best.origin, min(best.lambda, f.maxShrinkage), best.line
 	if chosen != nil {
 		*chosen = Choice{Prospect{f.origin, f.lambda, f.line, f.rests}, true}
@@ -249,7 +251,9 @@ func (f *qmfFit) reserveFactors() {
 		}
 		x, loss = f.scored(), divergence.KL
 	case f.startShare == 0:
-		newFactors(a, f.d, f.n, f.k) // the best ones of approach
+		for range 3 { // the first and the best ones of approach
+			newFactors(a, f.d, f.n, f.k)
+		}
 	}
 	f.reserveSome(x, loss, someSamples(loss, float64(f.d), float64(f.n)), f.pool)
 	f.approximate(x, loss, MostShare, f.part(0, 1))
@@ -336,14 +340,11 @@ func (t *trials) from(open []Prospect, progress fit.Progress) error {
 		if err := made[0].startFactors(); err != nil {
 			return err
 		}
-		begun = newFactors(nil, made[0].d, made[0].n, t.of.k)
-		copy(begun.u, made[0].u)
-		copy(begun.v, made[0].v)
+		begun = made[0].twin()
 		t.begun[open[0].Start], t.share = begun, max(t.share, made[0].startShare)
 	}
 	for _, trial := range made {
-		copy(trial.u, begun.u)
-		copy(trial.v, begun.v)
+		trial.take(begun)
 		trial.beginSteps()
 	}
 	maps := progress.Within(factorsDone, 1)
@@ -627,12 +628,38 @@ func (f *factors) startMethod(x *fit.Cells, loss divergence.Loss, p *pool.Pool) 
 	return nmf.NewUpdates(newProblem(f, x, loss, p)), startUpdates
 }
 
-// approach lowers the loss of UV from x, of which cells are held out, until their loss no longer falls. It
-// leaves UV where that was least, and returns the number of epochs up to there as a share of those of
-// startMethod.
+// approach lowers the loss of UV from x, of which cells are held out, until their loss no longer falls. Where
+// few cells are seen it does so with each of Guesses, for as long as they predict better. It leaves UV where
+// that loss was least, and x with its guess, and returns the number of epochs up to there as a share of those
+// of startMethod.
 func (f *factors) approach(x *fit.Cells, loss divergence.Loss, run fit.Run) (share float64, err error) {
+	tries := Guesses[:]
+	if !f.few {
+		tries = Guesses[:1]
+	}
+	start, best, least := f.twin(), f.twin(), math.Inf(1)
+	for i, guess := range tries {
+		x.Guess = guess
+		f.take(start)
+		part := run
+		part.Progress = run.Progress.Within(float64(i)/float64(len(tries)), float64(i+1)/float64(len(tries)))
+		end, held, err := f.endByHidden(x, loss, part)
+		if i > 0 && held >= least || err != nil {
+			x.Guess = Guesses[max(i-1, 0)]
+			f.take(best)
+			return share, err
+		}
+		share, least = end, held
+		best.take(f)
+	}
+	return share, nil
+}
+
+// endByHidden is approach by the guess of x. It returns the least loss of the cells that are held out, too.
+func (f *factors) endByHidden(x *fit.Cells, loss divergence.Loss, run fit.Run) (share, held float64,
+	err error) {
 	method, epochs := f.startMethod(x, loss, run.Pool)
-	best, most := newFactors(nil, f.d, f.n, f.k), MostShare*epochs
+	best, most := f.twin(), MostShare*epochs
 	watch := fit.Watch{Patience: PatienceOf(epochs)}
 	watch.See(0, math.Inf(1)) // one epoch is made at least
 	_, err = method.Begin()
@@ -643,17 +670,18 @@ func (f *factors) approach(x *fit.Cells, loss divergence.Loss, run fit.Run) (sha
 		}
 		var better bool
 		if better, stop = watch.See(e, l.Held); better {
-			copy(best.u, f.u)
-			copy(best.v, f.v)
+			held = l.Held
+			best.take(f)
 		}
 		err = run.Progress.ReportEpoch(e, most, 0)
 	}
-	if watch.BestEpoch > 0 {
-		copy(f.u, best.u)
-		copy(f.v, best.v)
-	}
-	return float64(watch.BestEpoch) / float64(epochs), err
+	f.take(best)
+	return float64(watch.BestEpoch) / float64(epochs), held, err
 }
+
+// Guesses are what the guess of a missing cell, the mean of its row, is tried to count beside a visible cell
+// in multiplicative updates of few cells.
+var Guesses = [...]float64{0, 0.01, 0.1, 1}
 
 // someSamples returns how many of n samples an NMF begins with, 0 where it begins with all: no more than have
 // fit.MostSampled cells, and a quarter of StartSamples at least.

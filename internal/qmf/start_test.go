@@ -123,12 +123,22 @@ func TestChoiceByPrediction(t *testing.T) {
 
 // TestStartEndedByHiddenCells: the NMF of a start that hidden cells end stands where their loss was least,
 // and the fit makes as many epochs, whether it is told the start or chooses it: few of noise, more than
-// FitNMF of a product with hardly any.
+// FitNMF of a product with hardly any. Where few cells are seen, guesses of the others count as far as that
+// predicts better.
 func TestStartEndedByHiddenCells(t *testing.T) {
 	t.Parallel()
 	noisy, k := matrixOf(60, 40, NoisyProduct()), 2
 	src := random.Split(2, 9)
 	exact := times(drawn(60, 6, src.Float64), drawn(6, 60, src.Float64))
+	few, even := times(drawn(16, 4, src.Float64), drawn(4, 30, src.Float64)), drawn(16, 30, func() float64 {
+		return 5 + src.Float64()
+	})
+	for i := range few.Data {
+		few.Data[i] *= 0.9 + 0.2*src.Float64()
+	}
+	for i := 0; i < 16*30; i += 4 - i%2 {
+		few.Data[i], even.Data[i] = math.NaN(), math.NaN()
+	}
 	for name, of := range map[string]struct {
 		x    matrix
 		k    int
@@ -136,9 +146,11 @@ func TestStartEndedByHiddenCells(t *testing.T) {
 	}{
 		"noise":   {noisy, 4 * k, func(share float64) bool { return share < 1 }},
 		"product": {exact, 6, func(share float64) bool { return share > 1 }},
+		"few":     {few, 4, func(share float64) bool { return share > 0 }},
+		"even":    {even, 4, func(share float64) bool { return share > 0 }},
 	} {
 		c := Defaults()
-		c.Start = StartNMF
+		c.Start, c.Missing = StartNMF, of.x.Rows == 16
 		visible := Must(cellsOf(of.x, &c))(t)
 		p := pool.New(1, 1)
 		t.Cleanup(p.Close)
@@ -148,7 +160,8 @@ func TestStartEndedByHiddenCells(t *testing.T) {
 		all, _ := f.newTrials()
 		trial := all.fit(Prospect{Start: StartNMF}, f.progress.Within(0, 1))
 		OK(t, trial.startFactors())
-		c.Shrinkage, c.Line = 0, 0.5
+		opened := visible.Guess
+		c.Shrinkage, c.Line, visible.Guess = 0, 0.5, 0
 		told := newQMFFit(visible, of.k, &c, fit.Run{Pool: p, Seed: 1, Progress: f.progress})
 		if err := told.choose(); err != nil || told.startShare != f.startShare {
 			t.Errorf("%s: told everything, %v of the epochs (%v), else %v", name, told.startShare, err,
@@ -157,16 +170,33 @@ func TestStartEndedByHiddenCells(t *testing.T) {
 		if f.startShare != trial.startShare || !of.fits(f.startShare) {
 			t.Errorf("%s: %v of the epochs, the trial says %v", name, f.startShare, trial.startShare)
 		}
-		held := func(share float64) float64 {
-			f := all.fit(Prospect{Start: StartNMF}, f.progress.Within(0, 1))
-			f.startShare = share
-			OK(t, f.startFactors())
+		least, want := math.Inf(1), 0.0
+		for _, all.hidden.Guess = range Guesses {
+			g := all.fit(Prospect{Start: StartNMF}, f.progress.Within(0, 1))
+			g.random(g.cells, g.seed)
+			_, held, err := g.endByHidden(g.cells, g.Loss, g.part(0, 1))
+			if OK(t, err); held >= least || !g.few && all.hidden.Guess > 0 {
+				break
+			}
+			least, want = held, all.hidden.Guess
+		}
+		if all.hidden.Guess = want; opened != want || visible.Guess != want || f.few != (of.x.Rows == 16) {
+			t.Errorf("%s: a guess counts %v, told %v, want %v", name, opened, visible.Guess, want)
+		}
+		lossOf := func(f *qmfFit) float64 {
 			sum, w, room := 0.0, make([]float64, f.np), make([]float64, f.np)
 			for i := range f.d {
 				f.reconstruct(w, i)
 				sum += f.cells.HeldLoss(f.Loss, w, i, f.Loss.Least(), room)
 			}
 			return sum
+		}
+		Near(t, lossOf(trial), least*float64(trial.cells.HeldOut), 1e-12*lossOf(trial), "%s: the trial", name)
+		held := func(share float64) float64 {
+			f := all.fit(Prospect{Start: StartNMF}, f.progress.Within(0, 1))
+			f.startShare = share
+			OK(t, f.startFactors())
+			return lossOf(f)
 		}
 		for _, other := range []float64{-0.1, 0.1, 0.25} {
 			share := f.startShare + other
