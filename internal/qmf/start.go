@@ -48,9 +48,9 @@ package qmf
 // The NMF of StartNMF, in trials and where it is told, ends where the hidden cells say: after the epoch at
 // which their loss was least, as soon as it has not fallen in three tenths of the epochs of FitNMF, and after
 // four times as many at most. On tables with little noise more epochs are worth as much as the maps, on
-// others fewer. The fit then makes as many. Where few cells are seen and others are missing (FewSeen), it is by
-// multiplicative updates, and these cells say, too, what a missing cell counts, with the mean of its row as a
-// guess. A FitNMF of a matrix with missing cells is ended likewise.
+// others fewer. The fit then makes as many. Where few cells are seen and others are missing (FewSeen), it is
+// by multiplicative updates, and these cells say, too, what a missing cell counts, with the mean of its row
+// as a guess. A FitNMF of a matrix with missing cells is ended likewise.
 //
 // Where the trials have every row, the NMF of the start follows theirs, and makes three tenths of these
 // epochs. It has the U of the trial, while each row of V begins at its mean. Unseen cells are then predicted
