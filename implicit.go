@@ -19,6 +19,8 @@ package quantmf
 // After WithIterations the same formulas are evaluated at the plan of these iterations.
 
 import (
+	"slices"
+
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -163,10 +165,13 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 	n, _ := t.size()
 	out := make([]float64, kernel.Pad(n))
 	if t.hard != nil {
+		if dir.Q == nil {
+			return out[:n:n], nil
+		}
+		least, most := slices.Min(dir.Q), slices.Max(dir.Q) // as shares sum to 1 but for rounding
 		for i := range out[:n] {
-			if dir.Q != nil {
-				t.hard.EachShare(i, func(j int, s float64) { out[i] += float64(s * dir.Q[j]) })
-			}
+			t.hard.EachShare(i, func(j int, s float64) { out[i] += float64(s * dir.Q[j]) })
+			out[i] = min(max(out[i], least), most)
 		}
 		return out[:n:n], nil
 	}
