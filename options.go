@@ -871,9 +871,9 @@ func (p Projection) bound() string {
 type Phase uint8
 
 const (
-	// PhaseChoice is the choice of start, shrinkage and line by short fits of some rows, where
-	// they are left to the data, and of the epochs of StartNMF; in FitNMF the choice of its epochs and
-	// guesses, where cells are missing. FitBQMF has none.
+	// PhaseChoice makes short fits of some rows, which choose start, shrinkage and line, where they are
+	// left to the data, end the NMF of StartNMF and begin that of a start; in FitNMF they choose its epochs
+	// and guesses, where cells are missing. FitBQMF has none.
 	PhaseChoice Phase = iota
 	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 100
 	// multiplicative updates, or from singular vectors. In FitBQMF it first makes the scales of the rows,

@@ -93,7 +93,7 @@ func (c *config) settleQMF(rank int) {
 // fails, the model so far with an error that wraps it.
 //
 // Cost of an epoch: d transports with their backward, some 100nm flops each, and 2dnk(k+3) flops for U and V
-// (by Adam 6dnk). The choice takes two NMFs and 6 epochs of up to 2^16 cells.
+// (by Adam 6dnk). The choice takes two NMFs, of few cells five, and 6 epochs of up to 2^16 cells.
 // [MemoryOf] tells what a fit takes; docs/measurements/cost.md has times.
 func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
