@@ -72,8 +72,14 @@ func TestStartScores(t *testing.T) {
 			}
 		}
 	}
-	q := Fitted(t, FitQMF, x, k, WithStart(StartScores), WithShrinkage(0), WithMissingValues(),
-		WithEpochs(0))
+	opts := []FitOption{WithStart(StartScores), WithShrinkage(0), WithMissingValues(), WithEpochs(0)}
+	q := Fitted(t, FitQMF, x, k, opts...)
+	Fitted(t, FitQMF, x, k, append(opts, WithLine(0), WithProgress(func(p Progress) error {
+		if p.Phase == PhaseChoice {
+			return errors.New("told all, a fit makes a trial that it has no use for")
+		}
+		return nil
+	}))...)
 	want := Fitted(t, FitNMF, scores, k, WithMissingValues(), WithUpdates(UpdatesMultiplicative),
 		WithEpochs(100)) // few cells are seen
 	for _, m := range []Mat{want.U, want.V} {

@@ -259,7 +259,7 @@ func (l Loss) WeightedSum(x, t, weight []float64, low float64) (sum float64) {
 	return kernel.Reduce(&lanes)
 }
 
-// weightedSome is WeightedSum of a few cells under KL or Frobenius, with room for as many three times.
+// weightedSome is WeightedSum of some cells under KL or Frobenius; a, b and c have room for as many.
 func (l Loss) weightedSome(a, b, c, x, t, weight []float64, low float64) float64 {
 	if l == KL {
 		kernel.Multiply(a, x, weight)

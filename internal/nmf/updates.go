@@ -127,7 +127,7 @@ type part struct{ num, den, sum, losses []float64 }
 type scratch struct {
 	x, w, num, den, g, h []float64
 	omega                []float64 // the weights of their cells, 0 where hidden
-	guess, weight        []float64 // those of guesses, and both; nil, omega: there are none
+	guess, weight        []float64 // those of guesses, nil for none, and those of all
 }
 
 // NewUpdates returns the multiplicative updates of a problem.

@@ -194,8 +194,7 @@ func (f *qmfqFit) Begin() (fit.Losses, error) {
 	default:
 		err = f.startFromQMF()
 	}
-	copy(f.projected.u, f.from.u)
-	copy(f.projected.v, f.from.v)
+	f.projected.take(f.from)
 	if err == nil {
 		err = f.project()
 	}
@@ -218,8 +217,7 @@ func (f *qmfqFit) startUniform() error {
 		} else {
 			f.from.uniform(f.seed)
 		}
-		copy(f.projected.u, f.from.u)
-		copy(f.projected.v, f.from.v)
+		f.projected.take(f.from)
 		err = f.inflation.startMaps(&f.progress)
 	}
 	for i := range f.deflation.R {
@@ -289,8 +287,7 @@ func (f *qmfqFit) startFromQMF() error {
 	copy(f.inflation.F, q.F)
 	copy(f.inflation.Inc, q.Inc)
 	copy(f.inflation.S, q.S)
-	copy(f.from.u, q.u)
-	copy(f.from.v, q.v)
+	f.from.take(q.factors)
 	if err == nil {
 		err = f.progress.Enter(fit.PhaseMaps)
 	}
@@ -333,8 +330,7 @@ func (f *qmfqFit) startFromModel() error {
 	if !f.Begun.Own {
 		f.from.raise(f.FactorBound(f.from.k))
 	}
-	copy(f.projected.u, f.from.u)
-	copy(f.projected.v, f.from.v)
+	f.projected.take(f.from)
 	if err == nil {
 		err = f.inflation.startMaps(&f.progress)
 	}

@@ -355,7 +355,7 @@ func TestStartFromSome(t *testing.T) {
 
 // TestFollow: the NMF of a start follows that of a trial of the same rows, told its choices or not: it begins
 // with the U of the trial and with rows of V that are even, and makes three tenths of the epochs. One of
-// other rows or of nothing but zeros is not followed.
+// other rows or of nothing but zeros is not followed. One epoch is made at least.
 func TestFollow(t *testing.T) {
 	const n, k = 30, 2
 	src := random.Split(5, 1)
@@ -420,6 +420,11 @@ func TestFollow(t *testing.T) {
 			OK(t, g.approximate(y, loss, share, fit.Run{Pool: p, Seed: 9, Progress: f.progress}))
 			EqualAll(t, f.u, g.u, "%s: U of the start", name)
 			EqualAll(t, f.v, g.v, "%s: V of the start", name)
+			before := slices.Clone(g.v) // of a share below one epoch
+			OK(t, g.approximate(y, loss, 1e-3, fit.Run{Pool: p, Seed: 9, Progress: f.progress}))
+			if slices.Equal(g.v, before) {
+				t.Errorf("%s: a small share of the epochs is none", name)
+			}
 		}
 		p.Close()
 	}
